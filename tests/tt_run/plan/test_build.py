@@ -293,6 +293,12 @@ def test_split_and_meshes_make_a_descriptor_named_by_its_content(sandbox: Sandbo
     assert other[0].path != file.path
 
 
+def test_a_system_of_several_meshes_may_be_asked_for_once(sandbox: Sandbox) -> None:
+    """Only copies need a system of one mesh."""
+    plan = sandbox.plan(system="t3000-two-meshes", meshes=1, emulate=True)
+    assert [rank.mesh_id for rank in plan.ranks] == [0, 1] and plan.generated_files == ()
+
+
 def test_the_derived_descriptor_is_a_sound_one(sandbox: Sandbox) -> None:
     (file,) = sandbox.plan(system="t3000", split="2x2", emulate=True).generated_files
     sandbox.write("mesh.textproto", file.text)
@@ -435,6 +441,12 @@ def test_a_descriptor_that_only_the_hosts_have(sandbox: Sandbox) -> None:
     plan = sandbox.plan(skip_mgd_check=True)
     assert plan.ranks[0].env["TT_MESH_GRAPH_DESC_PATH"].value == str(sandbox.cwd / "mesh.textproto")
     assert plan.ranks[0].devices == ()
+
+
+def test_a_descriptor_is_read_after_one_that_only_the_hosts_have(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("rank: 0\n", "rank: 0\n    mesh_graph_desc_path: far.textproto\n", 1))
+    plan = sandbox.plan(skip_mgd_check=True)
+    assert [len(rank.devices) for rank in plan.ranks] == [0, 4]
 
 
 def test_a_missing_rankfile_stops_the_launch(sandbox: Sandbox) -> None:

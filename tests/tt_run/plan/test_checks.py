@@ -555,6 +555,21 @@ def test_a_training_configuration_beside_a_mesh_that_is_not_there(sandbox: Sandb
     assert codes(sandbox.refusal(RefusedError, program=("true", "-c", "cfg.yaml"))) == ["TTR204", "TTR204"]
 
 
+def test_a_training_configuration_beside_a_descriptor_that_only_the_hosts_have(sandbox: Sandbox) -> None:
+    """The ranks whose mesh is known here are checked."""
+    sandbox.write("cfg.yaml", "device_config:\n  mesh_shape: [1, 32]\n")
+    sandbox.two_ranks(TWO_RANKS.replace("rank: 0\n", "rank: 0\n    mesh_graph_desc_path: far.textproto\n", 1))
+    told = found(sandbox, skip_mgd_check=True, program=("true", "-c", "cfg.yaml"))
+    assert codes(told) == ["TTR215"]
+
+
+@pytest.mark.parametrize("option", ["-c", "--config"])
+def test_an_option_without_its_training_configuration(sandbox: Sandbox, option: str) -> None:
+    """That the last word lacks its file is for the program to say."""
+    sandbox.two_ranks()
+    assert found(sandbox, program=("true", option)) == ()
+
+
 @pytest.mark.parametrize("words", ["--map-by node", "--map-by=node", "--rank-by slot", "--rank-by=slot"])
 def test_ranks_that_mpirun_maps_have_no_host_in_the_plan(sandbox: Sandbox, words: str) -> None:
     sandbox.two_ranks()

@@ -240,6 +240,20 @@ def test_host_blocks_that_stand_in_the_way_are_told() -> None:
     assert "host_topology { dims: [2, 1] }" in {finding.help for finding in told}
 
 
+def test_host_blocks_are_turned_only_where_they_divide_the_mesh() -> None:
+    machine = build([plain_grid(3, 2)])
+    turned = {
+        rows: [
+            text
+            for _, text, *_ in explain._relaxations(mesh_demand(wanted, (), machine, processes=1), machine)
+        ]
+        for rows in (2, 3)
+        for wanted in [mesh(rows, 2, hosts=(1, 2), arch="BLACKHOLE")]
+    }
+    assert "with host_topology 2x1" in turned[2]
+    assert turned[3] == ["if its host blocks were ignored"]
+
+
 def test_one_sided_cables_are_told_and_not_used() -> None:
     left, right = galaxy("a", 0, 2), galaxy("b", 1, 2)
     deaf = replace(right, remote_links=())
@@ -391,6 +405,19 @@ def test_ranks_of_one_galaxy_share_its_board() -> None:
     assert_embeds(placed)
     opened = [placed.meshes[0].visible_devices(rank).split(",") for rank in range(2)]
     assert len(set(opened[0]) | set(opened[1])) == 32
+
+
+def test_several_descriptors_are_one_job_and_a_part_for_each() -> None:
+    graphs = [MeshGraph((mesh(1, 2),), file=f"{number}.textproto") for number in range(3)]
+    joined = _joined(graphs)
+    assert joined.file == "0.textproto"
+    made = ranks.allocate_on_hosts(joined, [HostSlots(host, 1) for host in "abc"])
+    parts = files.parts_of(made, [(graph.file, graph) for graph in graphs])
+    assert [[(rank.rank, rank.host) for rank in part.ranks] for part in parts] == [
+        [(0, "a")],
+        [(0, "b")],
+        [(0, "c")],
+    ]
 
 
 def test_no_two_meshes_open_one_card(t3000: PhysicalGraph) -> None:
