@@ -203,6 +203,28 @@ def test_memory_that_can_no_longer_be_read_is_shown(function, result, monkeypatc
     assert len(windows) == 2
 
 
+def test_what_is_shown_is_cut_along_the_first_dimension_that_has_a_length(monkeypatch):
+    """Whole, it would not fit in a piece."""
+    for module in (window, sums):
+        monkeypatch.setattr(module, "PIECE", 1 << 14)
+    monkeypatch.setattr(window, "reads", lambda *given: False)
+    shards = list(np.random.default_rng(5).standard_normal((2, 1, 128, 128)).astype(np.float32))
+    memories, shown = {}, []
+
+    def shared(wire):
+        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
+        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
+        show = wire.window.show
+        wire.window.show = lambda *given: shown.append(1) or show(*given)
+        return wire
+
+    case = ((1, 2), (0, 1), shards, 2, None)
+    found = run(case, lambda source, dim: reduce_scatter(source, dim, None), 0, shared)
+    for p, cut in enumerate(np.split(ordered(shards), 2, 2)):
+        assert found[p].tobytes() == np.ascontiguousarray(cut).tobytes()
+    assert len(shown) > 2
+
+
 def test_whose_word_is_another_is_not_read():
     """As of a rank in a container of its own, where another process has its number."""
     word, told = own_word()
@@ -236,6 +258,14 @@ def test_replicas_cross_once_and_are_stored_once():
     )
     assert switch.messages == 2
     assert all(r.data.shape == (1, 4 << 15) for r in results)
+
+
+@pytest.mark.parametrize("length", [1, 1 << 15])  # copied as one piece, and into memory that is used again
+def test_rows_that_no_device_has_are_not_gathered(length):
+    exchange = exchanges(device_groups((1, 2), None), (0, 0))[0]
+    stack = np.repeat(np.arange(3, dtype=np.float32), length).reshape(3, length)
+    gathered = all_gather(ShardRows.of(stack, (0, 1), exchange, Alone()).join(), 0)
+    assert gathered.data.tolist() == [stack[:2].reshape(-1).tolist()]
 
 
 @pytest.mark.parametrize("small", [0, 1 << 20])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime import settings
 from tt_run.runtime.ccl.asynchronous import all_reduce_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.result_topology import partitioned, replicated, scattered
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition
 from tt_run.runtime.enums import ReduceType
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
@@ -26,7 +28,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
     ShardTensorToMesh,
     create_mesh_mapper,
 )
-from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 
 MESHES = ((1, 2), (1, 8), (8, 1), (2, 4))
@@ -220,6 +222,25 @@ def test_without_strict_mode_what_cannot_be_said_keeps_its_placements() -> None:
             all_gather(tensor, 3, cluster_axis=0)
     finally:
         settings.CONFIG.strict_ccl_topology = False
+    grid.close()
+
+
+@pytest.mark.parametrize("spread_by", [replicated, scattered, partitioned])
+def test_one_placement_for_devices_in_several_rows_follows_no_axis(
+    spread_by: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = open_mesh_device(MeshShape(2, 4))
+    corner = [MeshCoordinate(0, 0), MeshCoordinate(0, 1), MeshCoordinate(1, 0)]
+    said = TensorTopology(MeshShape([3]), [PlacementShard(2)], corner)
+    tensor = SimpleNamespace(tensor_topology=lambda: said, shape=SimpleNamespace(rank=4))
+    dim = 2 if spread_by is replicated else 3
+    kept = spread_by(tensor, grid, 1, dim)
+    (placement,) = kept.placements()
+    assert isinstance(placement, PlacementShard) and placement.dim == (3 if spread_by is scattered else 2)
+    assert (tuple(kept.distribution_shape()), kept.mesh_coords()) == ((3,), corner)
+    monkeypatch.setattr(settings.CONFIG, "strict_ccl_topology", True)
+    with pytest.raises(RuntimeError, match="do not follow the axes of mesh"):
+        spread_by(tensor, grid, 1, dim)
     grid.close()
 
 

@@ -364,3 +364,43 @@ def test_a_window_moves_until_it_is_freed(traffic: OwnTraffic) -> None:
     assert traffic.moves()
     window.is_open = False
     assert not traffic.moves()
+
+
+class Ring:
+    """A bell that notes who rings it and what one sleeps for, of which that share passes."""
+
+    def __init__(self, clock: list[float], share: float) -> None:
+        self.heard, self.rung, self.slept = 7, 0, list[tuple[int, float]]()
+        self._clock, self._share = clock, share
+
+    def ring(self) -> None:
+        self.rung += 1
+
+    def sleep(self, heard: int, seconds: float) -> None:
+        self.slept.append((heard, seconds))
+        self._clock[0] += self._share * seconds
+
+
+@pytest.mark.parametrize(
+    ("share", "looks", "over", "rung", "slept"),
+    [
+        (1.0, [True], True, 1, []),  # nobody else may have seen that it is over
+        (0.5, [False, True], True, 0, [0.0625]),  # who was woken has no need to wake the others
+        (0.5, [False, False, True], True, 0, [0.0625, 0.03125]),
+        (1.0, [False], False, 0, [0.0625]),  # at its end it is a long wait, which looks itself
+    ],
+)
+def test_a_short_wait_sleeps_until_the_bell_or_its_end(
+    share: float,
+    looks: list[bool],
+    over: bool,
+    rung: int,
+    slept: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, left = [8.0], iter(looks)
+    monkeypatch.setattr(watch, "_SLEEP_SECONDS", 0.0625)
+    monkeypatch.setattr(watch, "_now", lambda: clock[0])
+    bell = Ring(clock, share)
+    assert watch._rung(lambda: next(left), bell, 8.0) is over  # type: ignore[arg-type]
+    assert (bell.rung, bell.slept, list(left)) == (rung, [(7, seconds) for seconds in slept], [])
