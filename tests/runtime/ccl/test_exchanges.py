@@ -203,6 +203,25 @@ def test_memory_that_can_no_longer_be_read_is_shown(function, result, monkeypatc
     assert len(windows) == 2
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_cuts_of_any_dimension_are_read_where_they_lie(dim, monkeypatch):
+    monkeypatch.setattr(sums, "_LONG", 1)
+    shards = list(np.random.default_rng(dim).standard_normal((2, 6, 10, 14)).astype(np.float32))
+    memories, counted, read = {}, [], PeerMemory.read
+    monkeypatch.setattr(PeerMemory, "read", lambda *given: counted.append(1) or read(*given))
+
+    def shared(wire):
+        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
+        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
+        return wire
+
+    case = ((1, 2), (0, 1), shards, dim, None)
+    found = run(case, lambda source, dim: reduce_scatter(source, dim, None), 0, shared)
+    for p, cut in enumerate(np.split(ordered(shards), 2, dim)):
+        assert found[p].tobytes() == np.ascontiguousarray(cut).tobytes()
+    assert counted
+
+
 def test_what_is_shown_is_cut_along_the_first_dimension_that_has_a_length(monkeypatch):
     """Whole, it would not fit in a piece."""
     for module in (window, sums):

@@ -239,6 +239,8 @@ def test_tokens_of_a_submesh_name_its_own_devices(device):
             assert np.array_equal(held, [values[q, t] for q, t, _ in wanted])
     _, (buffer, notes) = prefilled(submesh, max_dispatch_buffer_token_size=34)
     assert notes.shards.of(0)[0, 0, 32:34, 1].tolist() == [0, 1]  # what does not fit is dropped
+    _, (buffer, notes) = prefilled(submesh, max_dispatch_buffer_token_size=1)
+    assert buffer.shape[-2] == 1 and notes.shards.of(0)[0, 0, :, :2].tolist() == [[0, 0]]
 
 
 def test_a_blackhole_sends_rows_in_fp8(device, monkeypatch):

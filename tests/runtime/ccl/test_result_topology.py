@@ -180,6 +180,29 @@ def test_a_partition_says_what_it_cut_or_keeps_what_was_said(
             assert np.array_equal(after, np.split(before, pieces, dim)[number])
 
 
+@pytest.mark.parametrize(
+    ("shape", "dim", "said"),
+    [
+        (
+            (1, 1, 2, 2),
+            -8,
+            "dim must be less than the rank",
+        ),  # -4 from the front, where a shape of four still has a length
+        ((1, 1, 2, 2), -9, r"ShapeBase\[\] index out of range. -5 not in \[-4, 4\)"),
+        ((2, 2), -6, "dim must be less than the rank"),
+        ((2, 2), -7, r"ShapeBase\[\] index out of range. -5 not in \[-4, 2\)"),
+    ],
+)
+def test_a_partition_before_the_first_dimension_is_refused(
+    shape: tuple[int, ...], dim: int, said: str
+) -> None:
+    line = open_mesh_device(MeshShape(1, 2))
+    tensor = from_torch(np.zeros(shape, np.float32), device=line)
+    with pytest.raises(RuntimeError, match=said):
+        mesh_partition(tensor, dim)
+    line.close()
+
+
 def test_one_placement_for_all_devices_is_written_out_per_axis(strict: None) -> None:
     values = np.zeros((1, 1, 64, 256), np.float32)
     line, grid = (open_mesh_device(MeshShape(*shape)) for shape in ((1, 8), (2, 4)))

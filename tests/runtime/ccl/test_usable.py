@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,20 @@ def test_a_torus_closes_along_the_axes_that_wrap(
     mesh = MeshDevice(system, system.shape, tuple(range(len(system.ids))))
     tensor = from_torch(np.zeros((2, 2), np.float32), device=mesh)
     assert get_usable_topology(tensor, asked, axis) is found
+    mesh.close()
+
+
+@pytest.mark.parametrize(
+    ("wraps", "found"), [((False, True), Topology.Ring), ((False, False), Topology.Linear)]
+)
+def test_two_devices_of_a_ring_of_two_close_however_they_are_laid_out(
+    wraps: tuple[bool, bool], found: Topology
+) -> None:
+    whole = find_system_mesh({}, World(0, 1))
+    two = replace(whole, shape=MeshShape(1, 2), ids=whole.ids[:2], owners=whole.owners[:2], wraps=wraps)
+    mesh = MeshDevice(two, MeshShape(2, 1), (0, 1))
+    tensor = from_torch(np.zeros((2, 2), np.float32), device=mesh)
+    assert get_usable_topology(tensor, Topology.Ring, 0) is found
     mesh.close()
 
 

@@ -107,6 +107,18 @@ def test_who_has_answered_and_who_is_lost() -> None:
         assert (found.lost, found.gone) == (lost, lost or state in (ENDED, RAISED))
 
 
+def test_a_process_of_another_user_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, seen = two_rows(), object.__new__(Whereabouts)
+    seen._rows, seen._seized = both, {}
+    both[7].words[STATE], both[7].words[PID] = RUNNING, os.getpid()
+
+    def kill(pid: int, number: int) -> None:
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert not seen._read(7, both[7]).lost and seen.running((7,))
+
+
 def test_what_a_rank_that_runs_says_of_itself() -> None:
     both, seen = two_rows(), object.__new__(Whereabouts)
     seen._rows, seen._seized = both, {}
