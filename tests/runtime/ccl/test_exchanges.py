@@ -204,6 +204,20 @@ def test_memory_that_can_no_longer_be_read_is_shown(function, result, monkeypatc
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
+def test_of_stacks_of_one_row_a_rank_sums_its_own_cut(dim):
+    """As where each rank holds one device, and all rows lie in memory that they share."""
+    shards = list(np.random.default_rng(dim).standard_normal((2, 6, 10, 14)).astype(np.float32))
+
+    def cut(source, dim):
+        source.stacks = [shard[None] for shard in shards]
+        return reduce_scatter(source, dim, None)
+
+    found = run(((1, 2), (0, 1), shards, dim, None), cut, 0)
+    for p, wanted in enumerate(np.split(ordered(shards), 2, dim)):
+        assert found[p].tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
 def test_cuts_of_any_dimension_are_read_where_they_lie(dim, monkeypatch):
     monkeypatch.setattr(sums, "_LONG", 1)
     shards = list(np.random.default_rng(dim).standard_normal((2, 6, 10, 14)).astype(np.float32))

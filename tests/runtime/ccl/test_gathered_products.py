@@ -30,6 +30,7 @@ ASKED = Gathered(64, -1, 1, (), 2, 4, turned=True)
         ({}, {"gated": True, "activation": UnaryOpType.RELU}, "is mutually exclusive with fused_activation / ternary"),
         ({}, {"config": MinimalMatmulConfig(K_block_size=3)}, r"K_block_size \(3\) must be <= K tiles per device \(2\)"),
         ({"links": 1}, {}, r"sender axis \(8\) must form exactly num_links \(1\) groups of num_workers_per_link \(4\)"),
+        ({"links": 4, "workers": 1}, {}, r"num_links \(4\) groups of num_workers_per_link \(1\)"),
     ],
 )  # fmt: skip
 def test_refusals(one: MeshDevice, asked: dict[str, Any], product: dict[str, Any], words: str):
