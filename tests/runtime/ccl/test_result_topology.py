@@ -30,6 +30,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
 )
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 MESHES = ((1, 2), (1, 8), (8, 1), (2, 4))
 SHAPE = (2, 2, 16, 32)
@@ -290,6 +291,21 @@ def test_collectives_on_fewer_devices_than_the_mesh_has() -> None:
         broadcast(tensor, MeshCoordinate(0, 5))
     found = all_reduce_async(tensor, 4, [], [], [], ReduceType.Sum)
     assert np.array_equal(composed(found), total)
+    line.close()
+
+
+def test_what_is_remembered_of_all_devices_is_not_taken_for_fewer() -> None:
+    """Tensors of one spec and one topology, one of which no longer lies on the last device."""
+    line = open_mesh_device(MeshShape(1, 4))
+    values = np.arange(16, dtype=np.float32).reshape(1, 1, 1, 16)
+    whole = from_torch(values, device=line, mesh_mapper=ShardTensorToMesh(line, 3))
+    shards = Shards.unchecked(whole.shards.data, (0, 1, 2, -1))
+    fewer = whole.successor(shards, whole.spec, whole.tensor_topology())
+    for tensor, index, width in ((whole, (0, 0, 0, 0), 16), (fewer, (0, 0, 0, -1), 12)):
+        gathered = all_gather(tensor, 3)
+        assert gathered.shards.index == index
+        assert np.array_equal(gathered.shards.data[0], values[..., :width])
+        assert broadcast(tensor, MeshCoordinate(0, 0)).shards.index == index
     line.close()
 
 
