@@ -161,3 +161,12 @@ def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):
         assert torch_bfloat16.single(np.abs, elements(2 * BLOCK, 1, nan=False)) is None
     finally:
         torch_bfloat16._twin.cache_clear()
+
+
+def test_a_release_without_a_function_leaves_it_to_the_table(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(torch_bfloat16.twins.SINGLES, np.rint, "_C._nn.of_another_release")
+    torch_bfloat16._twin.cache_clear()
+    try:
+        assert torch_bfloat16.single(np.rint, elements(2 * BLOCK, 1, nan=False)) is None
+    finally:
+        torch_bfloat16._twin.cache_clear()

@@ -199,13 +199,16 @@ def has_nan(elements: Array) -> bool:
 def _twin(function: Function, key: str) -> Twin | None:
     """What PyTorch has for a function of one element, if it gives the same of all of them."""
     torch = sys.modules["torch"]
-    twin: Twin | None
-    if isinstance(function, Applied):
-        twin = twins.APPLIED[function.function](torch, *function.params)
-    else:
-        twin = twins.found(torch, twins.SINGLES[function])
+    try:
+        twin = (
+            twins.APPLIED[function.function](torch, *function.params)
+            if isinstance(function, Applied)
+            else twins.found(torch, twins.SINGLES[function])
+        )
+    except AttributeError:  # a release without it
+        return None
     every = np.arange(1 << 16, dtype=np.uint16)
-    return twin if twin is not None and _agrees(twin, function, is_closed(function), every) else None
+    return twin if _agrees(twin, function, is_closed(function), every) else None
 
 
 @lru_cache(maxsize=64)

@@ -101,7 +101,7 @@ BESIDE: dict[Kernel, Callable[..., Twin]] = {
 SIGNED = frozenset({np.maximum, np.minimum})
 """Kernels that choose another zero than PyTorch of two with different signs."""
 
-APPLIED: dict[Kernel, Callable[..., Twin | None]] = {
+APPLIED: dict[Kernel, Callable[..., Twin]] = {
     f.leaky_relu: _leaky_relu,
     f.prelu: _leaky_relu,
     f.threshold: _given("threshold"),
