@@ -50,11 +50,9 @@ def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
 
 def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
     """`kernel` of an array of bfloat16 elements and a number of that type; None where it is not for PyTorch."""
-    known = kernel in twins.BESIDE and _fit(a) and BFLOAT16.type(number) == number and is_ready()
-    known = known and (number != 0 or kernel not in twins.SIGNED)
-    if not known or not _takes_numbers(kernel):
+    twin = _twin_beside(kernel, number) if _fit(a) and is_ready() else None
+    if twin is None:
         return None
-    twin = twins.BESIDE[kernel](sys.modules["torch"], float(number))
     # Results beside a number are rounded always, their NaN too.
     return _computed(twin, partial(_by_kernel, _beside(kernel, number), False), a)
 
@@ -96,7 +94,8 @@ def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
 
 def of_number(kernel: Kernel, shards: Shards, number: Any) -> Shards | None:
     """`kernel` of shards of BFLOAT16 and a number; None as in `of_one`."""
-    if not _pays(kernel, shards) or kernel not in twins.BESIDE or BFLOAT16.type(number) != number:
+    # What may be converted for nothing is asked about before.
+    if not _pays(kernel, shards) or _twin_beside(kernel, number) is None:
         return None
     found = beside_number(kernel, _elements(shards), number)
     return None if found is None else shards.holding(found)
@@ -223,6 +222,14 @@ def _twin_of_pair(kernel: Kernel) -> Twin | None:
     # Numbers of about the same size, and zeros of both signs, which seldom meet by chance.
     near = (each ^ np.uint16(0x8000), each ^ np.uint16(1), each & np.uint16(0x8000), each)
     return twin if all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near) else None
+
+
+def _twin_beside(kernel: Kernel, number: Any) -> Twin | None:
+    """What PyTorch has for a kernel beside a number, if bfloat16 holds that and it gives the same."""
+    known = kernel in twins.BESIDE and BFLOAT16.type(number) == number
+    if not known or (number == 0 and kernel in twins.SIGNED) or not _takes_numbers(kernel):
+        return None
+    return twins.BESIDE[kernel](sys.modules["torch"], float(number))
 
 
 def _beside(kernel: Kernel, number: Any) -> Kernel:

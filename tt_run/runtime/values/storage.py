@@ -167,7 +167,7 @@ class Buffer:
         self.seen = None
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         self.writes = 0
-        if (shards.data if (short := shards.bfloat16) is None else short).nbytes >= SMALLEST:
+        if shards.stack.nbytes >= SMALLEST:
             dense.used(self, _bytes_of(shards))
         self._sharers: Refs = ()
 
@@ -181,7 +181,7 @@ class Buffer:
             packed, index = self._packed
             # The packed form stays: nothing writes into shards, so it need not be made a second time.
             shards = self._shards = Shards.unchecked(unpack(packed), index)
-        if (shards.data if (short := shards.bfloat16) is None else short).nbytes >= SMALLEST:
+        if shards.stack.nbytes >= SMALLEST:
             dense.used(self, _bytes_of(shards))
         return shards
 

@@ -100,7 +100,7 @@ def _of_rows(values: Array, places: Array) -> Array:
         np.take_along_axis(values, places.astype(np.int64), axis=-1)  # for its words
     rows = math.prod(places.shape[:-1])
     flat = places.reshape(rows, places.shape[-1]).astype(np.int64)
-    if flat.dtype.kind == "i" and places.dtype.kind == "i":
+    if places.dtype.kind == "i":  # from the end
         flat %= width
     flat += np.arange(0, rows * width, width)[:, None]
     return np.take(values, flat).reshape(places.shape)

@@ -45,6 +45,10 @@ class _After:
 
 
 def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
+    """A kernel of two operands in the stored form of `dtype`, computed in the element type `compute`.
+
+    A small tensor beside a number is asked for nothing but its size: both orders stand here, since a call more is a part of its time.
+    """
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
         if left.bfloat16 is not None or left.data.size > BLOCK:

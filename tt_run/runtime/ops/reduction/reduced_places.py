@@ -92,8 +92,14 @@ def in_full_tiles(tensor: Tensor) -> Tensor:
     """A tensor in smaller tiles as one that steps make of it: results of reductions are in whole ones."""
     if tensor.tile == DEFAULT_TILE:
         return tensor
-    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), stack.shape))
-    return settle((tensor,), nothing, tensor.dtype, memory_config=L1_MEMORY_CONFIG, layout=tensor.layout)
+    step = Step(tuple(tensor.shape), L1_MEMORY_CONFIG, tensor.layout)
+    return _without_values(tensor, step, tensor.dtype)
+
+
+def _without_values(tensor: Tensor, now: Step, dtype: DataType) -> Tensor:
+    """What a step makes of a tensor, for its place alone."""
+    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), (len(stack), *now.shape)))
+    return settle((tensor,), nothing, dtype, memory_config=now.place, layout=now.layout)
 
 
 def _with_one(shape: Sequence[int], *axes: int) -> list[int]:
@@ -150,8 +156,7 @@ def _viewed(tensor: Tensor, now: Step, shape: Sequence[int]) -> Step:
 
 def reshaped(tensor: Tensor, now: Step, shape: Sequence[int], dtype: DataType) -> MemoryConfig:
     """Where `reshape` puts a step's tensor."""
-    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), (len(stack), *now.shape)))
-    whole = settle((tensor,), nothing, dtype, memory_config=now.place, layout=now.layout)
+    whole = _without_values(tensor, now, dtype)
     found = asked_shards.of_reshape(whole, None, shape, stays(whole, shape))
     return found or sharding.of_matrix(whole.memory_config())
 
