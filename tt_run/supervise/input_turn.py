@@ -1,6 +1,7 @@
 """Whose keyboard it is: what reads the terminal for rank 0 waits while tt-run is in the background, as any program of the shell's does.
 
-That process is in no group of the shell's, so that the kernel does not keep it from what is typed for others.
+That process is in no group of the shell's, so that the kernel does not keep it from what is typed for others. It is stopped once it reads:
+until then it opens the pipe to rank 0, which waits for it and would not start.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from mgd.lean import dataclass
 
@@ -26,6 +28,8 @@ class InputTurn:
     def look(self) -> None:
         if not self.readers or self._waits == (away := self._is_away()):
             return
+        if away and not all(map(_has_its_pipe, self.readers)):
+            return
         self._waits = away
         if away and not self._told:
             self._told = True
@@ -40,3 +44,8 @@ class InputTurn:
             return os.tcgetpgrp(self.terminal) not in (os.getpgrp(), 0)
         except OSError:
             return False
+
+
+def _has_its_pipe(pid: int) -> bool:
+    """Whether a reader writes to the pipe, which both have opened then; not one that has ended."""
+    return Path(f"/proc/{pid}/fd/1").is_fifo()
