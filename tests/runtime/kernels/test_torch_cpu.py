@@ -29,13 +29,22 @@ def test_the_programs_threads_and_gradients_come_back():
         seen = []
 
         def function(x):
-            seen.append((torch.get_num_threads(), torch.is_grad_enabled()))
+            seen.append((torch.get_num_threads(), torch.is_grad_enabled(), x.matmul(x.t()).dtype))
             return x
 
-        with torch.enable_grad():
-            torch_cpu.on_each(function, [np.ones((2, 3), np.float32)])
-            assert torch.is_grad_enabled()
-        assert seen == [(1, False), (1, False)]
+        inside = (1, False, torch.float32)
+        for taken in (torch.enable_grad(), torch.no_grad()):
+            with taken, torch.autocast("cpu", dtype=torch.bfloat16):
+                graded = torch.is_grad_enabled()
+                torch_cpu.on_each(function, [np.ones((2, 3, 3), np.float32)])
+                assert torch.is_grad_enabled() is graded
+                x = torch.ones(3, 3)
+                assert x.matmul(x).dtype is torch.bfloat16
+        torch_cpu.on_each(function, [np.ones((1, 3, 3), np.float32)])
+        assert seen == [inside] * 5
+        with pytest.raises(ValueError), torch_cpu.quiet(gradients=True):
+            assert torch.is_grad_enabled() and torch.get_num_threads() == 1
+            raise ValueError
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)

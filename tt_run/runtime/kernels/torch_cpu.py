@@ -9,8 +9,7 @@ PyTorch is imported by the first operation that needs it; it is the optional ext
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -52,19 +51,45 @@ def torch_function(path: str) -> Function:
     return function
 
 
-@contextmanager
-def quiet(*, gradients: bool = False) -> Iterator[Any]:
-    """One thread, no gradients unless asked for, no autocast, for the length of a block; the program's own settings come back."""
-    torch = library()
-    before = torch.get_num_threads()
-    if before != 1:
-        torch.set_num_threads(1)
+class quiet:
+    """One thread, no gradients unless asked for, no autocast, for the length of a block; the program's own settings come back.
+
+    A class, since small operations wait for it: what is as it should be is not set, nor set back.
+    """
+
+    __slots__ = ("_cast", "_gradients", "_had_gradients", "_threads")
+
+    def __init__(self, *, gradients: bool = False) -> None:
+        self._gradients = gradients
+
+    def __enter__(self) -> Any:
+        torch = library()
+        self._threads, self._had_gradients = torch.get_num_threads(), torch.is_grad_enabled()
+        self._cast = torch.autocast("cpu", enabled=False) if _casts(torch) else None
+        if self._threads != 1:
+            torch.set_num_threads(1)
+        if self._had_gradients is not self._gradients:
+            torch.set_grad_enabled(self._gradients)
+        if self._cast is not None:
+            self._cast.__enter__()
+        return torch
+
+    def __exit__(self, *raised: Any) -> None:
+        torch = library()
+        if self._cast is not None:
+            self._cast.__exit__(*raised)
+        if self._had_gradients is not self._gradients:
+            torch.set_grad_enabled(self._had_gradients)
+        if self._threads != 1:
+            torch.set_num_threads(self._threads)
+
+
+def _casts(torch: Any) -> bool:
+    """Whether the program has PyTorch choose element types on this processor."""
     try:
-        with torch.set_grad_enabled(gradients), torch.autocast("cpu", enabled=False):
-            yield torch
-    finally:
-        if before != 1:
-            torch.set_num_threads(before)
+        return bool(torch.is_autocast_enabled("cpu"))
+    except TypeError:  # before PyTorch 2.4, where it asks of a GPU
+        return bool(torch.is_autocast_cpu_enabled())
 
 
 def tensor_of(array: Array) -> Any:

@@ -44,19 +44,20 @@ class Chips:
 
         Rows that only some boards keep for workers are allowed: a program for another board may name them.
         """
-        if not cores.size():
+        ends = [each.end for each in cores.ranges()]
+        if not ends:
             return
-        last = cores.bounding_box().end
-        if in_dram and last.y:
+        right, bottom = max(end.x for end in ends), max(end.y for end in ends)
+        if in_dram and bottom:
             raise fatal(
                 f"Invalid DRAM shard grid: shard core {_first_beyond(cores, None, 1)} is not on row 0. DRAM banks are 1D "
                 "(bank_id == logical x-coordinate), so every shard core must have y == 0.",
                 "core.y == 0",
-                hint=f"ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord({last.x}, 0))",
+                hint=f"ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord({right}, 0))",
             )
         grid = self.dram_grid_size() if in_dram else self.workers
         rows = grid.y if in_dram else max(grid.y, WORKER_ROWS)
-        if last.x >= grid.x or last.y >= rows:
+        if right >= grid.x or bottom >= rows:
             kind = "DRAM" if in_dram else "L1"
             raise fatal(
                 f"Invalid shard grid: shard core {_first_beyond(cores, grid.x, rows)} has no {kind} bank on this device, which has "

@@ -334,6 +334,18 @@ def test_a_number_is_known_with_its_type(one: MeshDevice):
         assert held(ops.multiply(whole, 0.5))[0, 0] == 1.5
 
 
+def test_a_sequence_is_known_with_its_numbers(one: MeshDevice):
+    tensor = put(one, np.arange(2 * 32 * 32).reshape(2, 32, 32), BF16)
+    for _ in range(2):
+        assert list(ops.sum(tensor, [0, 1]).shape) == [32] and list(ops.sum(tensor, (0, 2)).shape) == [32]
+        assert list(ops.sum(tensor, [1]).shape) == [2, 32]
+        assert list(ops.sum(tensor, [np.int64(0)]).shape) == [32, 32]
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ops.sum(tensor, [0.0, 1])
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ops.sum(tensor, {0, 1})
+
+
 def test_a_queue_and_a_cache_that_refuse_do_so_for_calls_that_are_known(one: MeshDevice):
     tensor = put(one, np.ones((32, 96)), BF16)
     ops.add(tensor, tensor)

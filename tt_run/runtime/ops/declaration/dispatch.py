@@ -386,19 +386,23 @@ def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 _MOST_PASSED = 1024
+_PLAIN = frozenset({int, float})
+_ONLY_INT = frozenset({int})
 
 
 def _alike(args: tuple[Any, ...]) -> tuple[object, ...]:
-    """What all calls share that the rules take and that are one program: specs of device tensors, by identity, and numbers; nothing for a
-    call of anything else.
+    """What all calls share that the rules take and that are one program: specs of device tensors, by identity, numbers and sequences of
+    whole ones; nothing for a call of anything else.
     """
     found: list[object] = []
     for value in args:
         kind = type(value)
         if kind is Tensor and value._device is not None:
             found.append(id(value._spec))
-        elif found and (kind is float or kind is int):
+        elif found and kind in _PLAIN:
             found.append((kind, value))
+        elif found and (kind is list or kind is tuple) and _ONLY_INT.issuperset(map(type, value)):
+            found.append((kind, *value))
         else:
             return ()
     return tuple(found)

@@ -54,6 +54,7 @@ _ALWAYS_NEW = frozenset(
         families.COLLECTIVE,
         families.MATMUL,
         families.NORM,
+        families.POOL,
         families.REDUCTION,
         families.TERNARY,
         families.UNARY,
