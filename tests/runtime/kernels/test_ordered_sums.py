@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from tt_run.runtime.kernels.ordered_sums import mean, of_rows, reduced_shape, rows_of, total, variance
+from tt_run.runtime.kernels.ordered_sums import (
+    lie_beside,
+    mean,
+    of_rows,
+    reduced_shape,
+    rows_of,
+    total,
+    total_beside,
+    variance,
+)
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 
 WIDTHS = [1, 2, 31, 255, 256, 257, 300, 1000, 1023, 1024, 4096, 4097, 9000]
 
@@ -58,3 +69,42 @@ def test_means_and_variances():
     assert rows[0].tolist() == [1, 2, 3, 6]
     assert mean(rows[:, :0]).tolist() == [0, 0]
     assert np.isnan(variance(rows[:, :1], 1)).all() and np.isnan(variance(rows[:, :0])).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16])
+@pytest.mark.parametrize("length", [8, 9, 15, 16, 100, 127, 128, 129, 136, 255, 1000, 1024, 4097])
+def test_rows_side_by_side_have_the_sums_of_rows(length: int, dtype: npt.DTypeLike):
+    random = np.random.default_rng(length)
+    for shape, axes in (
+        ((length, 1100), (0,)),
+        ((3, length, 32), (1,)),
+        ((2, length, 40), (1,)),
+        ((length, 5, 33), (0,)),
+        ((2, 2, length // 2, 2, 40), (2, 3)),
+    ):
+        stack = random.standard_normal((2, *shape)) * 10.0 ** random.integers(-4, 4, (2, *shape))
+        stack[1, ..., :3] = -0.0
+        stack[0, ..., 3] = np.inf
+        held = stack.astype(np.float32).astype(dtype)
+        wanted = total(rows_of(held.astype(np.float32), axes))
+        found = total_beside(held, axes)
+        assert found.shape == wanted.shape and np.array_equal(found.view(np.uint32), wanted.view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "beside"),
+    [
+        ((128, 32), (0,), True),
+        ((127, 32), (0,), False),  # not worth it
+        ((128, 31), (0,), False),  # short rows
+        ((7, 1024), (0,), False),
+        ((128, 32), (1,), False),
+        ((128, 32), (0, 1), False),
+        ((4, 32, 2, 32), (0, 1), True),
+        ((4, 32, 2, 32), (1, 0), False),
+        ((4, 32, 8, 32), (0, 2), False),
+        ((), (), False),
+    ],
+)
+def test_which_rows_are_added_where_they_lie(shape: tuple[int, ...], axes: tuple[int, ...], beside: bool):
+    assert lie_beside(shape, axes) is beside

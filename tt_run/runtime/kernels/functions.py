@@ -52,6 +52,21 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     return value
 
 
+def add_product(a: Array, b: Array, c: Array, factor: Any) -> Array:
+    """a + factor b c."""
+    return factor * b * c + a
+
+
+def add_quotient(a: Array, b: Array, c: Array, factor: Any) -> Array:
+    """a + factor b / c."""
+    return factor * b / c + a
+
+
+def product_and_sum(a: Array, b: Array, c: Array) -> Array:
+    """a b + c."""
+    return a * b + c
+
+
 def at_least(x: Array, low: float, out: Array | None = None) -> Array:
     """The larger of x and a number."""
     limit = _limit(x, low, out)

@@ -14,11 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels.ordering import in_order
+from tt_run.runtime.values.scratch_arrays import scratch
 
 Array = npt.NDArray[Any]
 
 _NARROWEST, _WIDEST = 256, 4096
 """Widths that `einsum` adds."""
+_EIGHT, _LEAF = 8, 128
+"""How NumPy adds a row: sums beside each other, and the longest row that is not halved."""
+_BESIDE, _WORTH = 32, 4096
+"""Rows side by side, and elements, from which on they are added there."""
+_ACROSS, _PIECE = 1024, 1 << 17
+"""Columns, and elements, that are added at a time: what is widened for it stays in the second cache."""
 
 
 def rows_of(stack: Array, axes: Sequence[int]) -> Array:
@@ -40,6 +47,52 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdim: bool) -> t
 def total(rows: Array) -> Array:
     """Sum of every row; integers are summed in 64 bits."""
     return np.add.reduce(rows, axis=-1, dtype=np.float32 if rows.dtype.kind == "f" else np.int64)
+
+
+def lie_beside(shape: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether rows of a shard's reduced axes lie side by side, so many and so long that they are to be added where they lie."""
+    if not axes or list(axes) != list(range(axes[0], axes[0] + len(axes))):
+        return False
+    length, inner = math.prod(shape[d] for d in axes), math.prod(shape[axes[-1] + 1 :])
+    return length >= _EIGHT and inner >= _BESIDE and length * inner >= _WORTH
+
+
+def total_beside(stack: Array, axes: Sequence[int]) -> Array:
+    """`total` of `rows_of`, with its bits, of a contiguous stack of float32 or bfloat16 whose reduced rows lie side by side.
+
+    Eight sums of every eighth element, and halves of what is longer than 128, are what NumPy adds in a row; here all rows do so at once.
+    To bring each of them together takes five times as long.
+    """
+    shape, first = stack.shape[1:], axes[0]
+    length, inner = math.prod(shape[d] for d in axes), math.prod(shape[axes[-1] + 1 :])
+    columns = stack.reshape(-1, length, inner)
+    sums: Array = np.empty((len(columns), inner), np.float32)
+    height = max(1, _PIECE // (min(length, _LEAF) * min(inner, _ACROSS)))
+    for top in range(0, len(columns), height):
+        for left in range(0, inner, _ACROSS):
+            place = slice(top, top + height), slice(left, left + _ACROSS)
+            sums[place] = _in_halves(columns[place[0], :, place[1]])
+    return sums.reshape(len(stack), *shape[:first], *shape[axes[-1] + 1 :])
+
+
+def _in_halves(columns: Array) -> Array:
+    length = columns.shape[1]
+    if length > _LEAF:
+        half = length // 2
+        half -= half % _EIGHT
+        upper = _in_halves(columns[:, :half])
+        return np.add(upper, _in_halves(columns[:, half:]), upper)
+    whole = length - length % _EIGHT
+    rows = columns
+    if columns.dtype != np.float32:
+        rows = scratch("sums", 1, columns.size)[0][: columns.size].reshape(columns.shape)
+        np.copyto(rows, columns)
+    steps = rows[:, :whole].reshape(len(rows), whole // _EIGHT, _EIGHT, rows.shape[2])
+    a, b, c, d, e, f, g, h = np.moveaxis(np.add.reduce(steps, axis=1), 1, 0)
+    sums: Array = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for row in range(whole, length):
+        sums += rows[:, row]
+    return sums
 
 
 def of_rows(rows: Array) -> Array:

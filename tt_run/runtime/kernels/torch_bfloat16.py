@@ -7,8 +7,9 @@ with one are left to the kernel, and so is what its wide loops leave over, which
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ _STEP = 4 * BLOCK
 _WIDE = 64
 """Elements that the wide loops take at a time, or a divisor of this many."""
 _TRIALS = 16
+_LEAST, _MOST = np.uint16((127 - 109) << 7), np.uint16((127 + 120) << 7)
 _INFINITE, _LOWEST, _MAGNITUDE = np.uint16(0x7F80), np.uint16(0xFF80), np.uint16(0x7FFF)
 
 _ZEROS = np.zeros(BLOCK, np.int16)
@@ -55,6 +57,20 @@ def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
         return None
     # Results beside a number are rounded always, their NaN too.
     return _computed(twin, partial(_by_kernel, _beside(kernel, number), False), a)
+
+
+def has_several(kernel: Kernel, count: int, numbers: Sequence[Any]) -> bool:
+    """Whether PyTorch is there for a kernel of several operands and of numbers after them."""
+    if kernel not in twins.SEVERAL or not is_ready():
+        return False
+    short = kernel in twins.PRODUCTS_AND_SUMS
+    return not (short and any(BFLOAT16.type(n) != n for n in numbers)) and _takes_several(kernel, count)
+
+
+def several(kernel: Kernel, operands: Sequence[Array], numbers: Sequence[Any]) -> Array:
+    """`kernel` of large arrays of bfloat16 elements, of one shape, and of numbers after them, for which PyTorch is there."""
+    twin = twins.SEVERAL[kernel](sys.modules["torch"], *map(float, numbers))
+    return _computed(twin, partial(_by_kernel, _with(kernel, numbers), False), *operands, odd=_oddity(kernel))
 
 
 def single(function: Function, a: Array) -> Array | None:
@@ -76,7 +92,7 @@ def of_one(function: Function, shards: Shards) -> Shards | None:
     closed = is_closed(function)
     tabled, found = not closed and table_pays(function, stack.size), None
     if elements is not None or (not closed and _known(function)):
-        found = single(function, _elements(shards))
+        found = single(function, elements_of(shards))
     if found is None and tabled:
         found = look_up(function, stack)
     return None if found is None else shards.holding(found)
@@ -88,7 +104,7 @@ def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
         kernel, a, b = np.subtract, b, a
     if not _pays(kernel, a, b) or kernel not in twins.PAIRS or a.shape != b.shape:
         return None
-    found = pair(kernel, _elements(a), _elements(b)) if _twin_of_pair(kernel) is not None else None
+    found = pair(kernel, elements_of(a), elements_of(b)) if _twin_of_pair(kernel) is not None else None
     return None if found is None else a.holding(found)
 
 
@@ -97,7 +113,7 @@ def of_number(kernel: Kernel, shards: Shards, number: Any) -> Shards | None:
     # What may be converted for nothing is asked about before.
     if not _pays(kernel, shards) or _twin_beside(kernel, number) is None:
         return None
-    found = beside_number(kernel, _elements(shards), number)
+    found = beside_number(kernel, elements_of(shards), number)
     return None if found is None else shards.holding(found)
 
 
@@ -110,7 +126,8 @@ def _pays(kernel: Kernel, *operands: Shards) -> bool:
     return all(short) or (any(short) and kernel not in CLOSED) or (len(short) == 1 and kernel in twins.SIGNED)
 
 
-def _elements(shards: Shards) -> Array:
+def elements_of(shards: Shards) -> Array:
+    """The stack of shards of BFLOAT16 in 16 bits."""
     elements, data = shards.bfloat16, cast("Array", shards.stack)
     return to_wire(data).view(BFLOAT16) if elements is None else elements
 
@@ -141,22 +158,24 @@ def _fit(*operands: Array) -> bool:
     return first.size > BLOCK and all(o.flags.c_contiguous and o.shape == first.shape for o in operands)
 
 
-def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array) -> Array:
-    """By PyTorch but for blocks with a NaN and for the last elements, which `ours` makes."""
+def _computed(
+    twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Callable[[Array], bool] | None = None
+) -> Array:
+    """By PyTorch but for blocks that are odd, which is to have a NaN, and for the last elements, which `ours` makes."""
     out: Array = empty(operands[0].shape, BFLOAT16)
     rows = [o.reshape(-1) for o in (*operands, out)]
     size = out.size
     pieces = thread_count() if size >= _SPREAD else 1
     ends = [size * p // pieces // _WIDE * _WIDE for p in range(pieces + 1)]
     cuts = [slice(*ends[p : p + 2]) for p in range(pieces)]
-    run_tasks([partial(_fill, twin, ours, [row[cut] for row in rows]) for cut in cuts])
+    run_tasks([partial(_fill, twin, ours, odd or has_nan, [row[cut] for row in rows]) for cut in cuts])
     if ends[-1] < size:
         *given, rest = [row[ends[-1] :] for row in rows]
         np.copyto(rest, ours(*given))
     return out
 
 
-def _fill(twin: Twin, ours: Callable[..., Array], rows: list[Array]) -> None:
+def _fill(twin: Twin, ours: Callable[..., Array], odd: Callable[[Array], bool], rows: list[Array]) -> None:
     step = _STEP if threads_of_torch() == 1 else PIECE
     tensors = [_tensor(row) for row in rows]
     bits = rows[-1].view(np.uint16)
@@ -164,7 +183,7 @@ def _fill(twin: Twin, ours: Callable[..., Array], rows: list[Array]) -> None:
         cut = slice(start, start + step)
         *given, out = [tensor[cut] for tensor in tensors]
         twin(*given, out=out)
-        if has_nan(bits[cut]):
+        if odd(bits[cut]):
             # Where there is one there are others, as for square roots of anything.
             np.copyto(rows[-1][start:], ours(*(row[start:] for row in rows[:-1])))
             return
@@ -192,6 +211,24 @@ def has_nan(elements: Array) -> bool:
     """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers."""
     bits = elements.reshape(-1).view(np.uint16)
     return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
+
+
+def has_edges(bits: npt.NDArray[np.uint16]) -> bool:
+    """Whether any of bfloat16 elements is none, from 2**120 on, or below 2**-109 and not zero.
+
+    PyTorch's loops may leave out the rounding of a product before its sum. A product of three bfloat16 numbers has 24 bits, so that there
+    is nothing to round, unless it lies beyond float32 (then the sum reaches 2**120, whatever is added) or has bits below its smallest number
+    (then the product is below 2**-125, too small to lead to a middle between two bfloat16 numbers from 2**-109 on).
+    """
+    sizes = np.bitwise_and(bits, _MAGNITUDE)
+    if np.maximum.reduce(sizes - _LEAST) < _MOST - _LEAST:
+        return False
+    sizes -= np.uint16(1)  # a zero comes last
+    return bool(np.minimum.reduce(sizes) < _LEAST - 1 or (sizes[sizes < _MAGNITUDE] >= _MOST - 1).any())
+
+
+def _oddity(kernel: Kernel) -> Callable[[Array], bool]:
+    return has_edges if kernel in twins.PRODUCTS_AND_SUMS else has_nan
 
 
 @lru_cache(maxsize=256)
@@ -250,8 +287,42 @@ def _takes_numbers(kernel: Kernel) -> bool:
     )
 
 
-def _agrees(twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16]) -> bool:
-    """Whether both make the same numbers, and something that is no number of the same operands."""
+def _with(kernel: Kernel, numbers: Sequence[Any]) -> Kernel:
+    given = [np.float32(number) for number in numbers]
+    return lambda *arrays: kernel(*arrays, *given)
+
+
+@lru_cache(maxsize=64)
+def _takes_several(kernel: Kernel, count: int) -> bool:
+    """Whether PyTorch gives the same of many elements of all sizes, and of many that cancel.
+
+    What tells a product that is rounded from one that is not is a sum of which little is left: numbers of about the same size have many.
+    """
+    torch, random = sys.modules["torch"], np.random.default_rng(0)
+    takes_number = len(inspect.signature(kernel).parameters) > count
+    every = np.arange(1 << 16, dtype=np.uint16)
+    near = every[(every & _MAGNITUDE) >> 7 == 0x7F]
+    factors = _FACTORS if kernel in twins.PRODUCTS_AND_SUMS else _FACTORS + _LONG_FACTORS
+    for number in factors if takes_number else (None,):
+        numbers = () if number is None else (number,)
+        twin = twins.SEVERAL[kernel](torch, *numbers)
+        for elements in (every, np.tile(near, 256)):
+            given = [random.permutation(elements) for _ in range(count)]
+            if not _agrees(
+                twin, _with(kernel, numbers), False, *given, edges=kernel in twins.PRODUCTS_AND_SUMS
+            ):
+                return False
+    return True
+
+
+_FACTORS = (1.0, 0.5, -1.0, 0.0, 1.9921875, -0.0009765625, 2.0**127)
+_LONG_FACTORS = (1 + 2**-23, *map(float, np.array([0.3, -1.7, 1e-3], np.float32)))
+
+
+def _agrees(
+    twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16], edges: bool = False
+) -> bool:
+    """Whether both make the same numbers, and something that is no number of the same operands; `edges` (see `has_edges`) aside."""
     elements = [bits.view(BFLOAT16) for bits in operands]
     wanted = _by_kernel(kernel, closed, *elements).view(np.uint16)
     found = np.empty(wanted.size, np.uint16)
@@ -259,6 +330,10 @@ def _agrees(twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.
         twin(*map(_tensor, elements), out=_tensor(found))
     except (AttributeError, RuntimeError, TypeError):
         return False
+    if edges:
+        sizes = found & _MAGNITUDE
+        inside = ((sizes >= _LEAST) & (sizes < _MOST)) | (sizes == 0)
+        return np.array_equal(found[inside], wanted[inside])
     numbers = (wanted & _MAGNITUDE) <= _INFINITE
     return np.array_equal(found[numbers], wanted[numbers]) and not (
         (found[~numbers] & _MAGNITUDE <= _INFINITE).any()

@@ -98,6 +98,31 @@ BESIDE: dict[Kernel, Callable[..., Twin]] = {
 }
 """Of an element and a number that bfloat16 holds, alike for every number (but zeros for those of `SIGNED`)."""
 
+
+def _scaled(path: str) -> Callable[..., Twin]:
+    """A function that takes three tensors and a factor."""
+
+    def bind(torch: Any, factor: float) -> Twin:
+        call = found(torch, path)
+        return lambda a, b, c, *, out: call(a, b, c, value=factor, out=out)
+
+    return bind
+
+
+def _product_and_sum(torch: Any) -> Twin:
+    return lambda a, b, c, *, out: torch.addcmul(c, a, b, out=out)
+
+
+SEVERAL: dict[Kernel, Callable[..., Twin]] = {
+    f.add_product: _scaled("addcmul"),
+    f.add_quotient: _scaled("addcdiv"),
+    f.product_and_sum: _product_and_sum,
+}
+"""Of three elements, and of the number that follows them."""
+
+PRODUCTS_AND_SUMS = frozenset({f.add_product, f.product_and_sum})
+"""Kernels whose products PyTorch may leave unrounded before the sum: it has them for factors of bfloat16, and for results inside of `has_edges`."""
+
 SIGNED = frozenset({np.maximum, np.minimum})
 """Kernels that choose another zero than PyTorch of two with different signs."""
 

@@ -22,6 +22,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.kernels.short_stacks import of_several
 from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
@@ -430,6 +431,10 @@ def elements(
         made = of_one(Applied(function, params), given[0].shards)
         if made is not None:
             return [made], False
+    if target is DataType.BFLOAT16 and len(given) > 1 and all(t.dtype is target for t in given):
+        made = _of_several(function, values, given)
+        if made is not None:
+            return [made], False
     rank = max(len(t.shape) for t in given)
     real = target is None or is_float(target) or any(is_float(t.dtype) for t in given)
     compute = np.dtype(np.float32) if real else stored_dtype(given[0].dtype)
@@ -444,6 +449,15 @@ def elements(
         return evaluate(partial(_called, function, values), target, *aligned)
 
     return [combine(on_stacks, *(t.shards for t in given))], False
+
+
+def _of_several(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor]
+) -> Shards | None:
+    shards = [t.shards for t in given]
+    if len(given) == len(values):
+        return of_several(function, shards)
+    return of_several(partial(_called, function, values), shards)
 
 
 def _called(function: Callable[..., Any], values: Sequence[Any], *shards: Any) -> Any:

@@ -13,6 +13,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
+from tt_run.runtime.kernels.short_stacks import of_several
 from tt_run.runtime.kernels.torch_bfloat16 import of_number, of_one, of_pair
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.elementwise.binary_functions import Kernel, xlogy_in_steps
@@ -76,7 +77,7 @@ def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
             if narrow and dtype is DataType.BFLOAT16 and left.stack.size > BLOCK:
-                made = of_pair(kernel, left, right)
+                made = _of_large(kernel, left, right)
                 if made is not None:
                     return made
             first, second = _cast(left.data, compute), _cast(right.data, compute)
@@ -92,6 +93,13 @@ def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand
         return evaluate(kernel, dtype, x, y, rounds=rounds, whole_units=whole)
 
     return combine(on_stacks, left, right)
+
+
+def _of_large(kernel: Kernel, left: Shards, right: Shards) -> Shards | None:
+    """A kernel of large shards of BFLOAT16 as such shards; None where to compute it in float32 takes less, or what it chooses stays as it is."""
+    made = of_pair(kernel, left, right)
+    chooses = kernel in CLOSED and kernel not in ANSWERS
+    return of_several(kernel, (left, right)) if made is None and not chooses else made
 
 
 def _beside(kernel: Kernel, dtype: DataType, tensor: Tensor, value: Any, *, first: bool) -> Shards | None:

@@ -239,7 +239,7 @@ def _summed(arguments: Mapping[str, Any]) -> DataType:
 TRIPLES = declare(
     families.TERNARY,
     Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
-        "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
+        "sub_core_grids: CoreRangeSet | None = None)", f.product_and_sum, "a b + c.",
         type_of=_summed, check=_check_mac, golden=goldens.rounded_once(lambda a, b, c, **_: a * b + c), any_room=True),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: np.square(np.sin(alpha * x)) / beta + x, "x + sin(alpha x)² / beta.",

@@ -18,6 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.kernels.short_stacks import chosen, of_several
 from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast, check_broadcast
@@ -92,7 +93,7 @@ def ternary(
         given = [next(arrays) if isinstance(o, Tensor) else compute.type(o) for o in operands]
         return evaluate(kernel, dtype, *given, rounds=not chosen_as_they_are)
 
-    shards = _of_numbers(kernel, operands, dtype) if len(tensors) == 1 else None
+    shards = _in_16_bits(kernel, operands, dtype, chosen_as_they_are)
     if shards is None:
         shards = combine(on_stacks, *(t.shards for t in tensors))
     if chosen:
@@ -116,12 +117,20 @@ def ternary(
     )
 
 
-def _of_numbers(kernel: Callable[..., Array], operands: Sequence[Operand], dtype: DataType) -> Shards | None:
-    """A kernel of a tensor and numbers after it as a function of one element; None where to compute every element takes less."""
-    tensor, *numbers = operands
-    if not isinstance(tensor, Tensor) or not tensor.dtype is dtype is DataType.BFLOAT16:
+def _in_16_bits(
+    kernel: Callable[..., Array], operands: Sequence[Operand], dtype: DataType, picks: bool
+) -> Shards | None:
+    """A kernel of large tensors of BFLOAT16 and numbers; None where to compute it in float32 takes less. `picks`: as `_select` does."""
+    given = [operand.shards if isinstance(operand, Tensor) else _FLOAT32(operand) for operand in operands]
+    if dtype is not DataType.BFLOAT16 or any(
+        isinstance(o, Tensor) and o.dtype is not dtype for o in operands
+    ):
         return None
-    return of_one(Applied(kernel, tuple([_FLOAT32(number) for number in numbers])), tensor.shards)
+    if picks:
+        return chosen(*given) if len(given) == 3 else None
+    if len(operands) > 1 and not any(isinstance(operand, Tensor) for operand in operands[1:]):
+        return of_one(Applied(kernel, tuple(given[1:])), given[0])
+    return of_several(kernel, given)
 
 
 def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool) -> Layout | None:
@@ -159,10 +168,9 @@ def addcmul(
     """a + value * b * c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
     checks.check_addcmul([t.dtype for t in (input_a, input_b, input_c)])
-    factor = _factor(value, input_a.dtype)
     return ternary(
-        lambda a, b, c: factor * b * c + a,
-        (input_a, input_b, input_c),
+        f.add_product,
+        (input_a, input_b, input_c, _factor(value, input_a.dtype)),
         input_a.dtype,
         memory_config,
         output_tensor,
@@ -184,10 +192,9 @@ def addcdiv(
     """a + value * b / c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
     dtype = checks.quotient_type([t.dtype for t in (input_a, input_b, input_c)])
-    factor = np.float32(value)
     return ternary(
-        lambda a, b, c: factor * b / c + a,
-        (input_a, input_b, input_c),
+        f.add_quotient,
+        (input_a, input_b, input_c, np.float32(value)),
         dtype,
         memory_config,
         output_tensor,

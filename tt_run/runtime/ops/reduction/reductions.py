@@ -57,8 +57,11 @@ def reduced(
     place: MemoryConfig | None = None,
     moments: bool = False,
     stepped: Callable[[Sequence[int]], Step | None] | None = None,
+    of_sums: Callable[[Array, int], Array] | None = None,
 ) -> Tensor:
     """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all; into `place` whatever else would follow.
+
+    `of_sums` gives the same of the sums of rows and their length.
 
     Of a tensor on cores `stepped` says where the result with its ones lies, None where it is cut anew. `moments` of a number are in tiles as well, which else keeps its layout.
     """
@@ -72,10 +75,16 @@ def reduced(
     if output_tensor is not None and output_tensor.logical_volume() == math.prod(left):
         left = tuple(output_tensor.shape)
 
+    beside = of_sums is not None and is_float(tensor.dtype) and ordered_sums.lie_beside(shape, axes)
+
     def compute(stack: Array) -> Array:
         before = silence()
         try:
-            values = function(ordered_sums.rows_of(stack, axes))
+            if beside and of_sums is not None:
+                count = math.prod(shape[axis] for axis in axes)
+                values = of_sums(ordered_sums.total_beside(stack, axes), count)
+            else:
+                values = function(ordered_sums.rows_of(stack, axes))
         finally:
             restore(before)
         # A block float's row is what it is as long as the reduced dimensions are there; what leaves them out has other neighbours.
@@ -100,7 +109,7 @@ def reduced(
                 kept, memory_config = known.shape, known.place
             if memory_config is not None and kept != left:
                 memory_config = _left(tensor, kept, left, target, made, memory_config)
-    shards = tensor.shards.map(compute)
+    shards = tensor.shards.map(compute, either=beside)
     return settle(
         (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
     )
@@ -138,6 +147,10 @@ def _mean(rows: Array, scalar: float) -> Array:
     return _scaled(ordered_sums.mean(rows), scalar)
 
 
+def _mean_of_sums(sums: Array, count: int) -> Array:
+    return np.divide(sums, np.float32(count))
+
+
 def _max(rows: Array, scalar: float) -> Array:
     return _scaled(np.max(rows, axis=-1), scalar)
 
@@ -173,7 +186,7 @@ def layout_of_total(
     return Layout.TILE if matrices or batches or whole or on_cores else None
 
 
-def _total(name: str, function: Scaled, doc: str) -> Operation:
+def _total(name: str, function: Scaled, of_sums: Callable[[Array, int], Array], doc: str) -> Operation:
     def compute(
         input_tensor: Tensor,
         dim: int | Sequence[int] | None = None,
@@ -196,6 +209,7 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             memory_config=memory_config,
             layout=output_layout or layout_of_total(name, input_tensor, dim, memory_config),
             stepped=lambda axes: of_total(name, input_tensor, axes, memory_config, scalar),
+            of_sums=lambda sums, count: _scaled(of_sums(sums, count), scalar),
         )
 
     return _named(name, compute, doc)
@@ -271,8 +285,8 @@ def _named(name: str, compute: Callable[..., Tensor], doc: str) -> Operation:
 
 
 REDUCTIONS: dict[str, Operation] = {
-    "sum": _total("sum", _sum, "The sum"),
-    "mean": _total("mean", _mean, "The mean"),
+    "sum": _total("sum", _sum, lambda sums, _: sums, "The sum"),
+    "mean": _total("mean", _mean, _mean_of_sums, "The mean"),
     "max": _extreme("max", _max, "The largest element"),
     "min": _extreme("min", _min, "The smallest element"),
     "var": _spread("var", _var, "The variance, with Bessel's correction unless `correction` is False,"),
