@@ -22,7 +22,7 @@ _NARROWEST, _WIDEST = 256, 4096
 """Widths that `einsum` adds."""
 _EIGHT, _LEAF = 8, 128
 """How NumPy adds a row: sums beside each other, and the longest row that is not halved."""
-_BESIDE, _WORTH = 32, 4096
+_BESIDE, WORTH = 32, 4096
 """Rows side by side, and elements, from which on they are added there."""
 _ACROSS, _PIECE = 1024, 1 << 17
 """Columns, and elements, that are added at a time: what is widened for it stays in the second cache."""
@@ -54,7 +54,7 @@ def lie_beside(shape: Sequence[int], axes: Sequence[int]) -> bool:
     if not axes or list(axes) != list(range(axes[0], axes[0] + len(axes))):
         return False
     length, inner = math.prod(shape[d] for d in axes), math.prod(shape[axes[-1] + 1 :])
-    return length >= _EIGHT and inner >= _BESIDE and length * inner >= _WORTH
+    return length >= _EIGHT and inner >= _BESIDE and length * inner >= WORTH
 
 
 def total_beside(stack: Array, axes: Sequence[int]) -> Array:

@@ -35,6 +35,7 @@ from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
@@ -121,11 +122,12 @@ def _in_16_bits(
     kernel: Callable[..., Array], operands: Sequence[Operand], dtype: DataType, picks: bool
 ) -> Shards | None:
     """A kernel of large tensors of BFLOAT16 and numbers; None where to compute it in float32 takes less. `picks`: as `_select` does."""
-    given = [operand.shards if isinstance(operand, Tensor) else _FLOAT32(operand) for operand in operands]
-    if dtype is not DataType.BFLOAT16 or any(
-        isinstance(o, Tensor) and o.dtype is not dtype for o in operands
-    ):
+    large = isinstance(operands[0], Tensor) and operands[0].shards.stack.size > BLOCK
+    if not large or dtype is not DataType.BFLOAT16:
         return None
+    if any(isinstance(operand, Tensor) and operand.dtype is not dtype for operand in operands):
+        return None
+    given = [operand.shards if isinstance(operand, Tensor) else _FLOAT32(operand) for operand in operands]
     if picks:
         return chosen(*given) if len(given) == 3 else None
     if len(operands) > 1 and not any(isinstance(operand, Tensor) for operand in operands[1:]):

@@ -75,7 +75,12 @@ def reduced(
     if output_tensor is not None and output_tensor.logical_volume() == math.prod(left):
         left = tuple(output_tensor.shape)
 
-    beside = of_sums is not None and is_float(tensor.dtype) and ordered_sums.lie_beside(shape, axes)
+    beside = (
+        of_sums is not None
+        and tensor.shards.stack.size >= ordered_sums.WORTH
+        and is_float(tensor.dtype)
+        and ordered_sums.lie_beside(shape, axes)
+    )
 
     def compute(stack: Array) -> Array:
         before = silence()
