@@ -25,6 +25,7 @@ Kernel = Callable[..., Array]
 
 _SPREAD = 1 << 20
 _MAGNITUDE = np.uint16(0x7FFF)
+_ONE = np.uint16(0x3F80)
 
 
 def of_several(kernel: Kernel, operands: Sequence[Any]) -> Shards | None:
@@ -96,6 +97,8 @@ def _fill(kernel: Kernel, rows: Sequence[Any], out: Array, starts: Sequence[int]
             values = kernel(*operands)
             if values.dtype == np.float32 and values.flags.c_contiguous:
                 narrow(values, halves)
+            elif values.dtype == np.bool_:
+                np.multiply(values, _ONE, out=halves.view(np.uint16))
             else:
                 np.copyto(halves, values.astype(BFLOAT16))
 

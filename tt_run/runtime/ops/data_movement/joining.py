@@ -91,7 +91,9 @@ def concat(
             np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype
         )
 
-    shards = combine(joined, *(t.shards for t in parts))
+    # NumPy widens bfloat16 elements beside float32.
+    either = all(t.shards.bfloat16 is not None for t in parts)
+    shards = combine(joined, *(t.shards for t in parts), either=either)
     if memory_config is None:
         memory_config = in_dram(first)
     return settle(parts, shards, first.dtype, memory_config=memory_config)

@@ -50,7 +50,7 @@ def moved(
     """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input. A `view` does not move them."""
     placed(tensor)
     dtype = tensor.dtype
-    shards = tensor.shards.map(lambda stack: in_c_order(function(stack), dtype))
+    shards = tensor.shards.map(lambda stack: in_c_order(function(stack), dtype), either=True)
     return settle(
         (tensor,),
         shards,
