@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mgd.lean import dataclass
+from tt_run.supervise.vitals import STANDS, state_of
 
 
 @dataclass()
@@ -26,17 +27,18 @@ class InputTurn:
     _told: bool = False
 
     def look(self) -> None:
-        if not self.readers or self._waits == (away := self._is_away()):
+        if not self.readers:
             return
-        if away and not all(map(_has_its_pipe, self.readers)):
-            return
-        self._waits = away
-        if away and not self._told:
+        away = self._is_away()
+        if away != self._waits and (not away or all(map(_has_its_pipe, self.readers))):
+            self._waits = away
+            for pid in self.readers:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP if away else signal.SIGCONT)
+        # Only once it holds: whoever reads it types for the shell, and one that is not stopped yet would take that.
+        if self._waits and not self._told and all(state_of(pid) in STANDS for pid in self.readers):
             self._told = True
             self.say("in the background nothing is read from the terminal: rank 0 has its input with fg")
-        for pid in self.readers:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGSTOP if away else signal.SIGCONT)
 
     def _is_away(self) -> bool:
         """Whether the terminal is another job's; never where there is none, or it is not this session's."""

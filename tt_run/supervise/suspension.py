@@ -14,11 +14,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from tt_run.launch.backend import Job
-from tt_run.supervise.vitals import state_of
+from tt_run.supervise.vitals import STANDS, state_of
 
 APART_SECONDS = 0.2
 """Between both signals to mpirun, which would act upon the second one first where it finds them together."""
-_STANDS = ("T", "t", "Z", "X", "")
 
 
 def suspend(job: Job, helpers: Iterable[int], *, elsewhere: bool) -> float:
@@ -45,7 +44,7 @@ def suspend(job: Job, helpers: Iterable[int], *, elsewhere: bool) -> float:
 def _stop(job: Job, helpers: Iterable[int]) -> set[int]:
     """Stops what runs; who was stopped. What somebody else has stopped is left to them."""
     stopped: set[int] = set()
-    while running := {pid for pid in (*helpers, *job.processes()) if state_of(pid) not in _STANDS} - stopped:
+    while running := {pid for pid in (*helpers, *job.processes()) if state_of(pid) not in STANDS} - stopped:
         for pid in running:  # they may have started others meanwhile: look until there is none
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGSTOP)

@@ -11,6 +11,8 @@ from tt_run.supervise.status import StatusBoard
 LOOK_SECONDS = 0.1
 STOOD_SECONDS = 1.0  # so long after it was continued a rank still counts as stopped
 _DEAD = ("", "Z", "X")
+STANDS = ("T", "t", *_DEAD)
+"""Of a process that does nothing: stopped by a signal or a debugger, or gone."""
 
 
 @dataclass()

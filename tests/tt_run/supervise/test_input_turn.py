@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.jobs import until
+from tt_run.supervise import input_turn
 from tt_run.supervise.input_turn import InputTurn
 from tt_run.supervise.vitals import state_of
 
@@ -46,8 +47,13 @@ def test_a_reader_that_opens_its_pipe_is_let_do_so(
     pipe = os.open(tmp_path / "pipe", os.O_RDONLY)  # rank 0 starts, and does not wait
     try:
         until(lambda: Path(f"/proc/{reader.pid}/fd/1").is_fifo(), what="the reader that has its pipe")
+        monkeypatch.setattr(input_turn, "state_of", lambda pid: "S")  # the kernel stops it when it likes
         away(turn, monkeypatch, True)
         until(lambda: state_of(reader.pid) == "T", what="the reader that stands still")
+        away(turn, monkeypatch, True)
+        assert not said
+        monkeypatch.setattr(input_turn, "state_of", state_of)
+        away(turn, monkeypatch, True)
         assert len(said) == 1 and "with fg" in said[0]
         away(turn, monkeypatch, False)
         until(lambda: state_of(reader.pid) == "S", what="the reader that reads again")
