@@ -25,7 +25,7 @@ netns-cluster: several hosts on one Linux machine, for multi-host tests
   netns-cluster cut HOST | heal HOST        its cable out, in again
   netns-cluster list | down
 
-Options of up and run: --names a,b,c   --subnet 10.77.0   --sshd (real root)   --ttl SECONDS (default 1800, 0 never)
+Options of up and run: --names a,b,c   --subnet 10.77.0   --sshd (real root)   --ttl SECONDS without use (default 1800, 0 never)
 -s DIR before the verb, or $NETNS_CLUSTER: the state folder (default /tmp/netns-cluster.UID)
 `exec` and `run` set PRTE_MCA_plm_ssh_agent, so an unmodified `mpirun --host h1,h2` or tt-run reaches the hosts.
 """

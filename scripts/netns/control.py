@@ -128,6 +128,7 @@ def down(state: State) -> bool:
 
 def call(state: State, host: str, argv: list[str], *, login: bool) -> int:
     """Run a command on a host with our streams; its exit code, 255 when the host is gone. Signals are passed on."""
+    state.use()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with state.address(host) as address:

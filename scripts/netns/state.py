@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Config:
-    """What a cluster is: its hosts with their addresses, whether each runs an sshd, seconds until it removes itself (0: never)."""
+    """What a cluster is: its hosts with their addresses, whether each runs an sshd, seconds without use until it removes itself (0: never)."""
 
     hosts: dict[str, str]
     sshd: bool
@@ -29,6 +30,18 @@ class State:
     @property
     def config_file(self) -> Path:
         return self.folder / "cluster.json"
+
+    def use(self) -> None:
+        """Says that somebody uses the cluster."""
+        with contextlib.suppress(OSError):
+            os.utime(self.config_file)
+
+    def idle(self) -> float | None:
+        """Seconds since it was used last; None once it is gone."""
+        try:
+            return time.time() - self.config_file.stat().st_mtime
+        except FileNotFoundError:
+            return None
 
     @property
     def pid_file(self) -> Path:

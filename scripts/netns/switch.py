@@ -75,9 +75,9 @@ def _until(condition, process: subprocess.Popen, name: str) -> None:
 def _obey(state: State, hosts: dict[str, subprocess.Popen]) -> None:
     config = state.read()
     links = {name: f"v{number}" for number, name in enumerate(config.hosts, 1)}
-    deadline = time.monotonic() + config.ttl if config.ttl else float("inf")
+    state.use()
     orders = os.open(state.orders, os.O_RDWR)
-    while time.monotonic() < deadline and state.config_file.exists():
+    while (idle := state.idle()) is not None and not 0 < config.ttl < idle:
         for process in hosts.values():
             process.poll()
         if not select.select([orders], [], [], 1.0)[0]:

@@ -57,6 +57,17 @@ def cluster_command(tmp_path: Path, *words: str) -> list[str]:
     return [sys.executable, str(SCRIPT), "-s", str(deep / "c"), *words]
 
 
+def test_it_goes_when_nobody_uses_it_and_not_before(own_hosts: Cluster) -> None:
+    """A session of tests takes as long as its machine lets it."""
+    told = own_hosts.state / "cluster.json"
+    before = told.stat().st_mtime_ns
+    own_hosts.run("h1", "true").check()
+    assert told.stat().st_mtime_ns > before
+    os.utime(told, (0, 0))
+    until(lambda: not own_hosts.state.exists(), what="the end of the cluster")
+    assert "cannot reach host h1" in own_hosts.run("h1", "true").err
+
+
 def test_run_gives_the_code_of_its_command_and_cleans_up(three_hosts: Cluster, tmp_path: Path) -> None:
     ran = subprocess.run(
         cluster_command(tmp_path, "run", "1", "--subnet", "10.78.0", "--", "sh", "-c", "hostname; exit 5"),
