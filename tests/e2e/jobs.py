@@ -21,11 +21,18 @@ DEADLINE = 60.0
 GONE_WITHIN = 5.0
 
 
-def until(condition: Callable[[], object], seconds: float = DEADLINE, what: str = "the condition") -> None:
-    """Waits for a condition, and fails when it does not come."""
+def until(
+    condition: Callable[[], object],
+    seconds: float = DEADLINE,
+    what: str = "the condition",
+    seen: Callable[[], object] | None = None,
+) -> None:
+    """Waits for a condition; fails when it does not come, with what `seen` tells then, so that the log of a run elsewhere says why."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come within {seconds} s"
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            told = f"it is {found!r}" if seen is None else f"seen until then:\n{seen()}"
+            raise AssertionError(f"{what} did not come within {seconds} s; {told}")
         time.sleep(0.01)
 
 
@@ -72,16 +79,25 @@ class Job:
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         """Like `until`, and over at once when tt-run ended without it."""
-        until(lambda: self.process.poll() is not None or holds(), what=what)
+        until(lambda: self.process.poll() is not None or holds(), what=what, seen=self.seen)
         if not holds():
             out, err = self.process.communicate(timeout=DEADLINE)
-            raise AssertionError(f"tt-run ended with {self.process.returncode} before {what}\n{out}\n{err}")
+            text = (out + err).decode(errors="replace")
+            raise AssertionError(f"tt-run ended with {self.process.returncode} before {what}\n{text}")
 
     def _out(self, rank: int) -> str:
         try:
             return self.folder.out(rank).read_text()
         except FileNotFoundError:
             return ""
+
+    def seen(self) -> str:
+        """How tt-run and its ranks are, and the last that the ranks have written."""
+        said = [f"tt-run: {self.process.poll()}", *(str(status) for status in self.board.all())]
+        for rank in range(self.size):
+            for path in (self.folder.out(rank), self.folder.err(rank)):
+                said.append(f"{path.name}: {path.read_text()[-1000:] if path.exists() else 'none'}")
+        return "\n".join(said)
 
     def send(self, number: int) -> Job:
         self.process.send_signal(number)
@@ -95,7 +111,12 @@ class Job:
 
     def check_gone(self) -> None:
         groups = {s.rank: s.pgid for s in self.board.all() if s.pgid is not None}
-        until(lambda: not living(groups), GONE_WITHIN, "the end of every process of the ranks")
+        until(
+            lambda: not living(groups),
+            GONE_WITHIN,
+            "the end of every process of the ranks",
+            lambda: "\n".join(f"alive of rank {rank}: {groups[rank]}" for rank in living(groups)),
+        )
 
     def close(self) -> None:
         shut(self.process)

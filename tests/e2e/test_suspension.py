@@ -132,7 +132,19 @@ class Shell:
         )
         os.close(theirs)
         self.seen = ""
-        until(lambda: self.shown("ready> "))
+        self.wait_for("ready> ", "the first prompt")
+
+    def wait_for(self, pattern: str, what: str) -> None:
+        """Until the terminal has shown it since what was typed last."""
+        until(lambda: self.shown(pattern), what=what, seen=lambda: repr(self.seen))
+
+    def wait_for_ranks(self, pattern: str) -> None:
+        """Until both ranks have shown it, or an error is shown."""
+
+        def is_there() -> bool:
+            return self.shown("error") or len(re.findall(pattern, self.seen)) == 2
+
+        until(is_there, what="the ranks", seen=lambda: repr(self.seen))
 
     def shown(self, pattern: str) -> bool:
         while select.select([self._ours], [], [], 0)[0]:
@@ -158,28 +170,28 @@ def shell(jobs: Jobs) -> Iterator[Shell]:
 
 def test_a_shell_has_its_terminal_back_until_fg(jobs: Jobs, shell: Shell) -> None:
     shell.type(f"tt-run --emulate --system t3000 --split 1x2 {' '.join(jobs.python(PROGRAM))}\n")
-    until(lambda: len(re.findall(r"up \d+", shell.seen)) == 2 or shell.shown(r"error"), what="the ranks")
+    shell.wait_for_ranks(r"up \d+")
     shell.type("\x1a")
-    until(lambda: shell.shown(r"(?s)all ranks are stopped.*Stopped.*ready> "), what="the prompt")
+    shell.wait_for(r"(?s)all ranks are stopped.*Stopped.*ready> ", "the prompt")
     shell.type("jobs -p; echo said $((6 * 7))\n")
-    until(lambda: shell.shown(r"said 42"), what="the shell's answer")
+    shell.wait_for(r"said 42", "the shell's answer")
     shell.type("fg\n")
-    until(lambda: shell.shown("all ranks go on"), what="the ranks that go on")
+    shell.wait_for("all ranks go on", "the ranks that go on")
     (jobs.root / "go").touch()
-    until(lambda: shell.shown("(?s)done.*done.*ready> "), what="the end of the ranks")
+    shell.wait_for("(?s)done.*done.*ready> ", "the end of the ranks")
     shell.type("echo code $?\n")
-    until(lambda: shell.shown(r"code 0"), what="the exit code")
+    shell.wait_for(r"code 0", "the exit code")
 
 
 def test_in_the_background_nothing_is_read_that_is_typed_for_the_shell(shell: Shell) -> None:
     program = """sh -c 'echo up; test $OMPI_COMM_WORLD_RANK = 1 || { read x; echo "got <$x>"; }'"""
     shell.type(f"tt-run --stdin --emulate --system t3000 --split 1x2 {program} &\n")
-    until(lambda: len(re.findall(r"\] up", shell.seen)) == 2 or shell.shown(r"error"), what="the ranks")
-    until(lambda: shell.shown("in the background nothing is read"), what="the word on the input")
+    shell.wait_for_ranks(r"\] up")
+    shell.wait_for("in the background nothing is read", "the word on the input")
     for number in range(5):
         shell.type(f"echo said $(({number} * 7))\n")
-        until(lambda number=number: shell.shown(rf"said {number * 7}\r"), what="the shell's answer")
+        shell.wait_for(rf"said {number * 7}\r", "the shell's answer")
     shell.type("fg\n")
-    until(lambda: shell.shown(r"(?m)^tt-run --stdin"), what="the job in front")
+    shell.wait_for(r"(?m)^tt-run --stdin", "the job in front")
     shell.type("typed\n")
-    until(lambda: shell.shown(r"got <typed>"), what="what rank 0 has read")
+    shell.wait_for(r"got <typed>", "what rank 0 has read")
