@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +32,11 @@ print(1 // (value - 17))
 """
 
 
+def of_the_debugger(shown: str) -> str:
+    """Without the lines of the other rank and of tt-run, which come when they come: also between a prompt and the echo of its answer."""
+    return re.sub(r"(\[0\]|tt-run:) .*\n", "", shown)
+
+
 @pytest.mark.parametrize("pause", [4, pytest.param(13, marks=pytest.mark.slow)])
 def test_one_rank_has_the_terminal_and_every_deadline_waits(pause: int, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
@@ -39,7 +45,7 @@ def test_one_rank_has_the_terminal_and_every_deadline_waits(pause: int, tmp_path
     words = (
         "tt-run",
         "--timeout",
-        "12",
+        "12" if pause > 12 else "60",
         "--hang-timeout",
         "2",
         "--debug-rank",
@@ -62,21 +68,22 @@ def test_one_rank_has_the_terminal_and_every_deadline_waits(pause: int, tmp_path
         "q",
     )
     talked = talk(words, answers, cwd=tmp_path, env={"TT_RUN_GUARD_TIMEOUT": "2"}, timeout=80)
-    shown = talked.shown
-    assert talked.code == 1, shown
+    shown = of_the_debugger(talked.shown)
+    assert talked.code == 1, talked.shown
     for part in (
         "(Pdb) p value\n7\n",
         "--KeyboardInterrupt--",
-        "Shape([1, 1, 32, 512])\n(Pdb) ",  # and perhaps a line of rank 0 before the next answer
+        "Shape([1, 1, 32, 512])\n(Pdb) ",
         "\n17000\n",
         "\n101\n",
     ):
-        assert part in shown, shown
+        assert part in shown, talked.shown
     assert ("program.py(10)" in shown) is AT_THE_CALL and "program.py(11)<module>()" in shown
     assert "program.py(13)<module>()\n-> print(1 // (value - 17))" in shown  # where it failed
-    assert "TTG0" not in shown and "ZeroDivisionError" in shown
+    assert "TTG0" not in talked.shown and "ZeroDivisionError" in talked.shown
 
 
+@pytest.mark.wide
 def test_a_rank_left_in_the_debugger_is_told_at_the_programs_line(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
