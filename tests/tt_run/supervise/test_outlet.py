@@ -13,9 +13,18 @@ import pytest
 
 from tests.e2e.jobs import until
 from tests.e2e.launch import environment
+from tests.sweep import sweep
 from tt_run.supervise.output.outlet import Outlet, Unread, Words
 
 MUCH = b"".join(b"%07d\n" % number for number in range(40_000))
+# More than a pipe holds, and then on and on, but not as fast as a disk takes it.
+PRINTS = """
+import time
+print(f"{'x' * 1000}\\n" * 2000, flush=True)
+while True:
+    print("x" * 1000, flush=True)
+    time.sleep(0.01)
+"""
 
 
 @pytest.fixture
@@ -93,7 +102,7 @@ def test_a_file_takes_all_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ended_by", ["a signal", "its time"])
 def test_a_run_whose_output_nobody_takes_ends_when_it_is_to(tmp_path: Path, ended_by: str) -> None:
     """As behind a pager, or in a terminal that Ctrl-S has stopped."""
-    program = "import os\nopen(f'{os.getpid()}.pid', 'w').close()\nwhile True: print('x' * 1000)"
+    program = f"import os\nopen(f'{{os.getpid()}}.pid', 'w').close()\n{PRINTS}"
     words = ["--timeout", "3"] if ended_by == "its time" else []
     launch = subprocess.Popen(
         ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", *words, "--log-dir", "run", "python", "-c", program],
@@ -122,15 +131,23 @@ def test_a_run_whose_output_nobody_takes_ends_when_it_is_to(tmp_path: Path, ende
     assert out.startswith(b"[") and b"exit code" in err
 
 
-@pytest.mark.parametrize("ended_by", ["a signal", "its time"])
-@pytest.mark.parametrize("shared", [False, True], ids=["standard output", "both streams"])
-def test_tt_run_itself_does_not_wait_either(tmp_path: Path, ended_by: str, shared: bool) -> None:
+@pytest.mark.parametrize(
+    ("shared", "ended_by"),
+    sweep(
+        [
+            pytest.param(shared, ended_by, id=f"{'both streams' if shared else 'standard output'}-{ended_by}")
+            for shared in (False, True)
+            for ended_by in ("a signal", "its time")
+        ],
+        quick=["standard output-a signal", "both streams-its time"],
+    ),
+)
+def test_tt_run_itself_does_not_wait_either(tmp_path: Path, shared: bool, ended_by: str) -> None:
     words = ["--timeout", "3"] if ended_by == "its time" else []
-    program = "while True: print('x' * 1000)"
     reading, writing = os.pipe()
     with (tmp_path / "err").open("wb") as err:
         launch = subprocess.Popen(
-            ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", *words, "--log-dir", "run", "python", "-c", program],
+            ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", *words, "--log-dir", "run", "python", "-c", PRINTS],
             cwd=tmp_path,
             env=environment(),
             stdin=subprocess.DEVNULL,
