@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from tests import leftovers
+from tests import examples, leftovers
 from tests.browser import chromium as chromium
 
 # What CI does not have to have: recordings of the reference live outside of the project, JAX is a benchmark's peer; control groups
@@ -36,16 +35,14 @@ PREFERENCES = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICO
 # The sets that scripts/test leaves out; what is of both is of the first.
 SETS = ("slow", "wide")
 
-# How long an example takes says nothing on a busy machine.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
-
 _unexcused: list[str] = []
 _left_out: Counter[str] = Counter()
+_settled = 0  # modules, when garbage was last told from what stays
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What a test starts must be able to be interrupted and hung up, also where the tests run in the background or under nohup."""
+    examples.choose(config.option.markexpr)
     usual = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGHUP: signal.SIG_DFL,
@@ -63,8 +60,19 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     """Nor is what was collected looked through whenever a test collects garbage."""
+    global _settled
     gc.freeze()
     gc.enable()
+    _settled = len(sys.modules)
+
+
+def _settle() -> None:
+    """Between files, what has been imported since is not looked through any more either: it stays, and tests collect garbage often."""
+    global _settled
+    if len(sys.modules) > _settled + 100:
+        gc.collect()
+        gc.freeze()
+        _settled = len(sys.modules)
 
 
 def pytest_sessionstart() -> None:
@@ -85,7 +93,8 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    leftovers.note(item)
+    if leftovers.note(item):
+        _settle()
     if item.get_closest_marker("torch"):
         pytest.importorskip("torch")
     # Threads of PyTorch that wait for each other at tensors of some thousand elements cost three times what they compute.

@@ -14,10 +14,11 @@ _NOT_OURS = ("PYTEST_", "TORCH")
 _before: dict[str, Any] = {}
 
 
-def note(item: pytest.Item) -> None:
-    """Keep how things are before the first test of a file."""
-    if _before.get("file") != item.path:
+def note(item: pytest.Item) -> bool:
+    """Keep how things are before the first test of a file; whether it is the first."""
+    if is_first := _before.get("file") != item.path:
         _before.update(file=item.path, state=_state())
+    return is_first
 
 
 def compare(item: pytest.Item, nextitem: pytest.Item | None) -> None:

@@ -13,12 +13,13 @@ from mgd.expansion import expand
 from mgd.facts import summary
 from mgd.reading import loads
 from mgd.text.writer import write
+from tests.examples import examples
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.mgd.text.strategies import messages
 from tests.mgd.text.test_oracle import SLOW
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=SLOW)
 @given(messages())
 def test_any_descriptor_is_answered(value: Descriptor) -> None:
     read = loads(write(value), file="any.textproto")
@@ -60,7 +61,7 @@ def systems(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=SLOW)
 @given(systems())
 def test_what_is_accepted_expands_and_what_is_not_does_not(text: str) -> None:
     read = loads(text)

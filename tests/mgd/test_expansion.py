@@ -13,6 +13,7 @@ from mgd.expansion import expand
 from mgd.facts import adjacency, links_by_direction, summary
 from mgd.graph import MeshGraph
 from mgd.reading import loads
+from tests.examples import examples
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 
@@ -44,7 +45,7 @@ def test_grid_links(dims: str, types: str, links: int) -> None:
     assert only.grid_link_count == len(only.grid_links()) == links
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(1, 7), st.integers(1, 7), st.sampled_from(["LINE", "RING"]), st.sampled_from(["LINE", "RING"])
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mgd.expansion import expand
 from mgd.facts import summary
 from mgd.reading import loads
+from tests.examples import examples
 
 STEPS = (("N", -1, 0), ("E", 0, 1), ("S", 1, 0), ("W", 0, -1))
 
@@ -105,7 +106,7 @@ def chords(grid: Grid) -> dict[tuple[int, int], int]:
     return counts
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(grids())
 def test_links_and_hosts_of_a_mesh(grid: Grid) -> None:
     text = grid.text() + 'top_level_instance { mesh { mesh_descriptor: "M0" } }'
@@ -137,7 +138,7 @@ wishes = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(st.lists(wishes, max_size=5), st.sampled_from(["FABRIC", "POD"]))
 def test_records_between_meshes(asked: list[Any], kind: str) -> None:
     text, records = "", []

@@ -15,6 +15,7 @@ from mgd.expanding.connections import InterLink
 from mgd.graph import Link, Mesh, MeshGraph
 from mgd.measures import measure_graph, measure_mesh
 from mgd.systems import find
+from tests.examples import examples
 
 
 def mesh(
@@ -45,7 +46,7 @@ def longest_way(nodes: int, pairs: list[tuple[int, int]]) -> int:
 kinds = st.tuples(st.sampled_from(["LINE", "RING"]), st.sampled_from(["LINE", "RING"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.tuples(st.integers(1, 6), st.integers(1, 6)), kinds)
 def test_links_and_diameter_of_any_mesh(dims: tuple[int, int], types: tuple[str, str]) -> None:
     one = mesh(dims, types)
@@ -55,7 +56,7 @@ def test_links_and_diameter_of_any_mesh(dims: tuple[int, int], types: tuple[str,
     assert measures.diameter == longest_way(one.device_count, [(link.a, link.b) for link in links])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.sampled_from([(2, 2), (2, 4), (4, 2), (4, 4), (1, 8), (2, 6)]), kinds, st.integers(1, 4))
 def test_the_bisection_is_that_of_the_best_halves(
     dims: tuple[int, int], types: tuple[str, str], channels: int

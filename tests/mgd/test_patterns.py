@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mgd.expanding.patterns import PatternError, read_pattern
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_refusals(text: str, reason: str) -> None:
         read_pattern(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=5))
 def test_lists_choose_what_they_name(pairs: list[tuple[int, int]]) -> None:
     ranges = [(min(pair), max(pair)) for pair in pairs]
@@ -87,7 +88,7 @@ def test_lists_choose_what_they_name(pairs: list[tuple[int, int]]) -> None:
     assert list(read_pattern(text).select(range(25))) == wanted
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet="0123[]()|*+?.^$\\d{},-:=!", max_size=12))
 def test_what_is_accepted_never_surprises(text: str) -> None:
     try:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tt_run.runtime.core_work import (
     grid_to_cores,
     num_cores_to_corerangeset_in_subcoregrids,
@@ -119,7 +120,7 @@ def counted(rectangles: list[Rectangle]) -> list[tuple[int, int]]:
     return [cell for r in rectangles for cell in cells(r, True)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(rectangle, max_size=4), st.lists(rectangle, max_size=3))
 def test_sets_hold_each_core_once(first: list[Rectangle], second: list[Rectangle]) -> None:
     whole, rest = merged(first), subtracted(first, second)

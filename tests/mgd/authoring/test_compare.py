@@ -10,6 +10,7 @@ import mgd
 from mgd.authoring import compare
 from mgd.authoring.compare import differences
 from mgd.systems import System, find
+from tests.examples import examples
 from tests.mgd.authoring.texts import SMALL, SYSTEMS, text_of, untidy
 from tests.mgd.fixtures import EACH_SYSTEM, TOP, fabric, link, mesh
 
@@ -35,7 +36,7 @@ def test_no_two_shipped_systems_are_the_same_but_those_that_are_two_boards() -> 
     assert same == [("p150", "p100")]  # both are one Blackhole chip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_layout_comments_and_names_are_no_difference(data: st.DataObject) -> None:
     system = data.draw(st.sampled_from(SMALL))

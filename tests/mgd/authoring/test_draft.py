@@ -10,6 +10,7 @@ import mgd
 from mgd.authoring.blueprint import Blueprint, Connection, GraphLinks, MeshTemplate, Pin
 from mgd.authoring.draft import CannotDraft, Wishes, drafted, parse_shape
 from mgd.authoring.layout import formatted
+from tests.examples import examples
 
 sides = st.integers(1, 6)
 
@@ -39,7 +40,7 @@ def wishes(draw: st.DrawFn) -> Wishes:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(wishes())
 def test_what_is_written_passes_the_check_and_says_what_was_wished(given_wishes: Wishes) -> None:
     text = drafted(given_wishes).text()

@@ -11,6 +11,7 @@ from mgd.authoring.layout import WIDTH, TooDeep, formatted
 from mgd.authoring.reformat import reformatted
 from mgd.errors import ParseError
 from mgd.systems import System
+from tests.examples import examples
 from tests.mgd.authoring.texts import SMALL, comments, text_of, untidy
 from tests.mgd.fixtures import EACH_SYSTEM
 
@@ -20,7 +21,7 @@ def test_every_shipped_text_has_this_layout(system: System) -> None:
     assert formatted(text_of(system)) == text_of(system)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_layout_becomes_the_same_text_but_for_comments_and_gaps(data: st.DataObject) -> None:
     system = data.draw(st.sampled_from(SMALL))

@@ -12,6 +12,7 @@ from mgd.authoring.repair import _touch, repair, repaired_codes
 from mgd.errors import ParseError
 from mgd.rules import all_rules
 from mgd.systems import System
+from tests.examples import examples
 from tests.mgd.authoring.texts import SMALL, comments, text_of, untidy
 from tests.mgd.fixtures import EACH_SYSTEM
 
@@ -173,7 +174,7 @@ def test_a_shipped_text_needs_no_repair(system: System) -> None:
     assert done.text == text_of(system) and not done.done
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_mistakes_put_into_any_layout_are_taken_out_again(data: st.DataObject) -> None:
     system = data.draw(st.sampled_from(SMALL))

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mgd.systems import systems
+from tests.examples import examples
 from tests.mgd.cli.run import Mgd
 
 VERBS = (
@@ -60,7 +61,7 @@ def try_all(mgd: Mgd, path: Path, seed: int) -> None:
         assert result.code != 2 or verb[0] == "diff", (verb, seed, result.err)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_mutations(mgd: Mgd, tmp_path: Path, seed: int) -> None:
     try_all(mgd, tmp_path / "x.textproto", seed)

@@ -15,6 +15,7 @@ from mgd.drawing.relations import pattern_of
 from mgd.drawing.text import draw
 from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
+from tests.examples import examples
 
 
 def mesh(
@@ -122,7 +123,7 @@ def test_large_meshes_fit_in_120_columns_with_every_device(dims: tuple[int, int]
     assert set(map(str, range(dims[0] * dims[1]))) <= set(re.findall(r"\d+", body))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.tuples(st.integers(1, 12), st.integers(1, 12)),
     st.tuples(st.integers(1, 3), st.integers(1, 3)),

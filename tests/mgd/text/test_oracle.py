@@ -22,6 +22,7 @@ from mgd.errors import ParseError
 from mgd.protobuf import from_protobuf, to_protobuf
 from mgd.reading import loads
 from mgd.text.writer import write
+from tests.examples import examples
 from tests.mgd.text.strategies import messages, said, styled
 
 SEEDS = st.integers(0, 2**32)
@@ -73,7 +74,7 @@ def test_what_is_not_written_has_the_default_of_protobuf() -> None:
 BLANKS = [" ", "\n", "\t", "\r\n", " # a comment\n", "  "]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(messages(), SEEDS)
 def test_every_way_to_write_a_message_is_read_alike(value: Descriptor, seed: int) -> None:
     chance = Random(seed)
@@ -83,7 +84,7 @@ def test_every_way_to_write_a_message_is_read_alike(value: Descriptor, seed: int
     assert to_protobuf(value) == theirs(text)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=SLOW)
 @given(messages())
 def test_writing_and_protobuf_keep_a_descriptor(value: Descriptor) -> None:
     assert loads(write(value)) == value
@@ -204,7 +205,7 @@ def judged_alike(text: str) -> None:
         assert to_protobuf(read) == wanted
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=SLOW)
 @given(messages(depth=4, values=said), SEEDS)
 def test_a_damaged_text_is_judged_alike(value: Descriptor, seed: int) -> None:
     judged_alike(damaged(value, seed))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mgd.reading import loads
 from mgd.text.tree import BadTree, Block, Scalar, read_tree, replaced
+from tests.examples import examples
 from tests.mgd.text.strategies import messages, said
 from tests.mgd.text.test_oracle import SEEDS, SLOW, styled
 
@@ -68,7 +69,7 @@ def test_what_has_no_structure_has_no_tree(text: str) -> None:
     assert 0 <= caught.value.offset <= len(text)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(messages(depth=3, values=said), SEEDS, st.sampled_from([" ", "\n", " # c\n"]))
 def test_removing_and_restoring_every_span_keeps_the_text(value: object, seed: int, blank: str) -> None:
     from random import Random

@@ -16,6 +16,7 @@ from mgd.v1 import loads, to_textproto, to_yaml
 from mgd.v1.edge_ports import edge
 from mgd.v1.nodes import integer
 from mgd.v1.reading import read as read_first_format
+from tests.examples import examples
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 TWO = """\
@@ -147,7 +148,7 @@ def test_what_cannot_be_said(text: str, told: str | None) -> None:
 _SIDE = st.integers(1, 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(_SIDE, _SIDE, _SIDE, _SIDE, st.sampled_from(["Mesh", "TORUS_X", "TORUS_Y", "TORUS_XY"])),

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.runtime.ccl.fakes import Switch, on_threads
 from tests.runtime.ccl.reference import device_groups
 from tests.runtime.ccl.test_window import waiting
+from tests.sweep import sweep
 from tt_run.runtime.ccl.exchange import shard_locations, sums, window
 from tt_run.runtime.ccl.exchange.gather import all_broadcast, all_gather, every_shard
 from tt_run.runtime.ccl.exchange.groups import exchanges
@@ -79,21 +81,21 @@ def ordered(shards):
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases(), st.sampled_from([0, 1 << 20]))
 def test_all_gather_concatenates_in_device_order(case, small):
     for p, shard in run(case, all_gather, small).items():
         assert shard.tobytes() == np.concatenate(members(case, p)[1], case[3]).tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases(), st.sampled_from([0, 1 << 20]))
 def test_all_reduce_adds_in_device_order(case, small):
     for p, shard in run(case, lambda s, _: all_reduce(s, None), small).items():
         assert shard.tobytes() == ordered(members(case, p)[1]).tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases(), st.sampled_from([0, 1 << 20]))
 def test_reduce_scatter_keeps_the_slice_of_the_device(case, small):
     for p, shard in run(case, lambda s, dim: reduce_scatter(s, dim, None), small).items():
@@ -102,14 +104,14 @@ def test_reduce_scatter_keeps_the_slice_of_the_device(case, small):
         assert shard.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(cases(), st.sampled_from([0, 1 << 20]))
 def test_all_broadcast_gives_every_member_to_every_member(case, small):
     for p, found in run(case, lambda s, _: all_broadcast(s), small).items():
         assert [s.tobytes() for s in found] == [s.tobytes() for s in members(case, p)[1]]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(cases())
 def test_sixteen_bits_on_the_wire_lose_nothing_of_bfloat16(case):
     rounded = [(s.view(np.uint32) & 0xFFFF0000).view(np.float32) for s in case[2]]
@@ -131,7 +133,7 @@ SUMS = [
 @pytest.mark.parametrize(
     "owners", [(0, 0, 1, 1, 2, 2, 3, 3), (2, 0, 1, 1, 0, 2, 2, 2), (1, 0, 0, 0, 0, 0, 0, 1)]
 )
-@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize("axis", sweep([None, 1], quick=[1]))
 @pytest.mark.parametrize(
     ("function", "result"),
     [

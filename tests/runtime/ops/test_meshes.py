@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tt_run.runtime.ops as ops
+from tests.examples import examples
 from tests.runtime.mpi import mpirun, run_ranks
 from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
 from tt_run.runtime.enums import DataType
@@ -241,7 +242,9 @@ ELEMENTWISE = {
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_mapper_op_composer_round_trips(meshes: list[MeshDevice], data: st.DataObject):
     """Cutting, computing elementwise and joining again is computing on the whole."""
@@ -263,7 +266,9 @@ def test_mapper_op_composer_round_trips(meshes: list[MeshDevice], data: st.DataO
     assert np.array_equal(np.asarray(joined, np.float32), whole)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_column_and_row_parallel_products(meshes: list[MeshDevice], data: st.DataObject):
     """Weights cut on their width give the columns of the product; cut on both sides of the sum they give addends."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -47,7 +48,7 @@ floats = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnor
 
 
 @pytest.mark.parametrize("magnitude_bits", [7, 3])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(block=st.lists(floats, min_size=16, max_size=16))
 def test_a_block_follows_the_rule(magnitude_bits: int, block: list[float]) -> None:
     found = round_blocks(np.array(block, np.float32), magnitude_bits)
@@ -67,7 +68,7 @@ def test_blocks_are_16_consecutive_elements_of_a_row(magnitude_bits: int) -> Non
 
 
 @pytest.mark.parametrize("magnitude_bits", [7, 3])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(block=st.lists(floats, min_size=16, max_size=16))
 def test_rounding_twice_changes_nothing_more(magnitude_bits: int, block: list[float]) -> None:
     once = round_blocks(np.array(block, np.float32), magnitude_bits)

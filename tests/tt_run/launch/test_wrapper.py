@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tt_run.launch.conftest import DEADLINE, WrappedRank, plan_of
 from tt_run import contract
 from tt_run.inputs.environment import EnvVar
@@ -83,7 +84,9 @@ def test_logs_are_private_and_the_program_keeps_its_mask(wrapped: WrappedRank, t
 
 
 # NUL cannot be in an environment; everything else can.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(value=st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=60))
 def test_any_text_survives_the_quoting(value: str) -> None:
     printed = subprocess.run(

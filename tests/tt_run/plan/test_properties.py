@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tt_run.sandbox import Sandbox
 from tt_run.plan.model import LaunchPlan, RankPlan
 
@@ -53,7 +54,7 @@ def essence(rank: RankPlan) -> tuple[object, ...]:
     return rank.rank, rank.argv, rank.mesh_id, rank.mesh_host_rank, rank.host, rank.slot, rank.devices, env
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.sampled_from([(1, 2), (2, 2), (2, 1), (1, 4)]),
     st.randoms(),
@@ -76,7 +77,7 @@ def test_the_order_of_entries_does_not_matter(hosts, random, envs) -> None:  # t
     assert sorted(owned) == [(row, column) for row in range(down * 2) for column in range(across * 2)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(variables, variables)
 def test_values_arrive_byte_for_byte(shared: dict[str, str], own: dict[str, str]) -> None:
     descriptor = DESCRIPTOR.format(rows=2, columns=2, down=1, across=1)

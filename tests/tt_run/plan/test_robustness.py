@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tt_run.sandbox import TWO_RANKS, Sandbox
 from tt_run.errors import TtRunError
 
@@ -79,7 +80,9 @@ def shared() -> Iterator[Sandbox]:
         yield sandbox
 
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def answered(sandbox: Sandbox, **request: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
@@ -163,7 +164,9 @@ def sharded(draw: st.DrawFn) -> tuple[tuple[int, ...], list[int], list[bool], tu
     return tuple(shape), list(dims), cut, grid
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(80)
+)
 @given(
     case=sharded(),
     dtype=st.sampled_from([DataType.FLOAT32, DataType.BFLOAT16, DataType.UINT16, DataType.INT32]),
