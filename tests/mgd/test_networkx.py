@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mgd.expansion import expand
@@ -8,10 +10,14 @@ from mgd.reading import loads
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.mgd.test_expansion import NESTED
 
-networkx = pytest.importorskip("networkx")
+
+@pytest.fixture(scope="module", autouse=True)
+def networkx() -> Any:
+    """Imported where it is used: not in each process that collects tests."""
+    return pytest.importorskip("networkx")
 
 
-def test_devices_and_links_of_a_torus() -> None:
+def test_devices_and_links_of_a_torus(networkx: Any) -> None:
     text = mesh("4, 4", hosts="2, 1").replace("[ 4, 4 ]", "[ 4, 4 ] dim_types: [ RING, RING ]") + TOP
     made = device_graph(expand(loads(text)))
     assert (made.number_of_nodes(), made.number_of_edges()) == (16, 32)
@@ -20,7 +26,7 @@ def test_devices_and_links_of_a_torus() -> None:
     assert networkx.diameter(networkx.Graph(made)) == 4
 
 
-def test_links_between_devices_join_meshes() -> None:
+def test_links_between_devices_join_meshes(networkx: Any) -> None:
     graph = expand(loads(mesh() + fabric(2, link("0.7", "1.0"))))
     made = device_graph(graph)
     assert networkx.number_connected_components(made) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def owned_fields() -> dict[str, str]:
     return {**LaunchRequest.__annotations__, **LaunchOptions.__annotations__}
 
 
+@functools.cache  # not when this is imported, which each process of a test run does
 def attributes_read() -> set[str]:
     """The attributes that the modules of the command read from a value called `given`."""
     return {
@@ -38,6 +40,7 @@ def attributes_read() -> set[str]:
     }
 
 
+@functools.cache
 def attributes_used() -> set[str]:
     """The attributes that the modules read which plan, start and watch a launch, whatever the value is called there."""
     return {
@@ -49,8 +52,13 @@ def attributes_used() -> set[str]:
     }
 
 
-FIELDS, READ, USED = owned_fields(), attributes_read(), attributes_used()
-TESTS = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+@functools.cache
+def text_of_tests() -> str:
+    """The text of every test."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+
+
+FIELDS = owned_fields()
 
 
 def test_names_are_told_apart() -> None:
@@ -95,11 +103,11 @@ def test_what_was_asked_to_be_written() -> None:
 @by_key
 def test_it_has_an_owner(option: Option) -> None:
     """A field of its name where a launch is planned or started, a part of the command that reads it, or the emulated ranks."""
-    assert option.variable or option.key in FIELDS or option.key in READ, (
+    assert option.variable or option.key in FIELDS or option.key in attributes_read(), (
         f"nothing looks at {option.name}: give LaunchRequest or LaunchOptions a field {option.key}, read given.{option.key}, "
         "or name the variable in which emulated ranks find it"
     )
-    assert option.variable or option.key in USED, (
+    assert option.variable or option.key in attributes_used(), (
         f"{option.name} has the field {option.key}, which nothing reads: let the plan, the launch or the watching follow it"
     )
     if option.key in FIELDS and FIELDS[option.key] != "CheckLevel":
@@ -108,7 +116,8 @@ def test_it_has_an_owner(option: Option) -> None:
 
 @by_key
 def test_it_is_covered(option: Option) -> None:
-    assert any(f'"{name}"' in TESTS or f"{name} " in TESTS or f"{name}=" in TESTS for name in option.names), (
+    text = text_of_tests()
+    assert any(f'"{name}"' in text or f"{name} " in text or f"{name}=" in text for name in option.names), (
         f"no test writes {option.name}: add one that runs tt-run with it, beside tests/tt_run/cli/test_command.py"
     )
 
