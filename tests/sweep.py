@@ -21,5 +21,21 @@ def sweep(rows: Iterable[Any], *, quick: Collection[Any] = ()) -> list[Parameter
     ]
 
 
+def thinned(rows: Iterable[Any], step: int, *, together: bool = False) -> list[ParameterSet]:
+    """The rows for `parametrize` of a test that says the same of very many: each `step`-th is quick, the others are wide.
+
+    With `together` a row that is a tuple is the value of one parameter.
+    """
+    found = [
+        row if isinstance(row, ParameterSet) else pytest.param(row) if together else _row(row) for row in rows
+    ]
+    return [
+        row
+        if number % step == 0
+        else pytest.param(*row.values, id=row.id, marks=[*row.marks, pytest.mark.wide])
+        for number, row in enumerate(found)
+    ]
+
+
 def _row(row: Any) -> ParameterSet:
     return pytest.param(*row) if isinstance(row, tuple) else pytest.param(row)

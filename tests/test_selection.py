@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweep import sweep
+from tests.sweep import sweep, thinned
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK, WIDE, ALL = ["-m", "not slow and not wide"], ["-m", "not slow"], []
@@ -29,18 +29,21 @@ def asked_of_pytest(tmp_path: Path, *words: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("words", "selection", "several"),
-    [
-        ((), QUICK, True),
-        (("--durations=25",), QUICK, True),
-        (("-k", "mesh"), QUICK, True),
-        (("--wide", "--durations=25"), WIDE, True),
-        (("--all",), ALL, True),
-        (("--all", "--wide"), ALL, True),
-        (("--lf",), QUICK, False),
-        (("tests/e2e",), WIDE, False),
-        (("--all", "tests/e2e/test_diff.py::test_words_that_name_no_records"), ALL, False),
-        (("tests/e2e", "--all"), ALL, False),
-    ],
+    thinned(
+        [
+            ((), QUICK, True),
+            (("--durations=25",), QUICK, True),
+            (("-k", "mesh"), QUICK, True),
+            (("--wide", "--durations=25"), WIDE, True),
+            (("--all",), ALL, True),
+            (("--all", "--wide"), ALL, True),
+            (("--lf",), QUICK, False),
+            (("tests/e2e",), WIDE, False),
+            (("--all", "tests/e2e/test_diff.py::test_words_that_name_no_records"), ALL, False),
+            (("tests/e2e", "--all"), ALL, False),
+        ],
+        3,
+    ),
 )
 def test_what_is_run(tmp_path: Path, words: tuple[str, ...], selection: list[str], several: bool) -> None:
     asked = asked_of_pytest(tmp_path, *words)
@@ -70,3 +73,10 @@ def test_a_sweep_is_wide_but_for_what_it_names() -> None:
     assert sweep([pytest.param("b", id="second")], quick=["second"])[0].marks == ()
     with pytest.raises(ValueError, match=r"\['d'\] in none of the rows"):
         sweep(["a"], quick=["d"])
+
+
+def test_a_thinned_sweep_is_quick_at_each_step() -> None:
+    found = thinned([("a", 1), pytest.param("b", 2, marks=pytest.mark.slow), ("c", 3)], 2)
+    assert [row.values for row in found] == [("a", 1), ("b", 2), ("c", 3)]
+    assert [[mark.name for mark in row.marks] for row in found] == [[], ["slow", "wide"], []]
+    assert [row.values for row in thinned([(1, 2)], 3, together=True)] == [((1, 2),)]

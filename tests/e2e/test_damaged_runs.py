@@ -24,6 +24,10 @@ LOOKS = (
     ("ls",), ("ls", "--json"), ("report", "R", "-o", "page.html"), ("clean", "--dry-run"),
 )  # fmt: skip
 FEW, MANY = 40, 1500
+TIMES = [
+    pytest.param(FEW, marks=pytest.mark.wide),
+    pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+]
 SECONDS = 30.0  # for one look, on a machine that does other things too
 """Answers: what was asked, a rank's failure, wrong words, an input that cannot be read."""
 ANSWERS = (Exit.OK, Exit.FAILED, Exit.USAGE, Exit.UNREADABLE)
@@ -56,9 +60,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize(
-    "times", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
-)
+@pytest.mark.parametrize("times", TIMES)
 def test_run_folders(
     left: Path,
     tmp_path: Path,
@@ -79,9 +81,7 @@ def test_run_folders(
         assert b"\x1b[31m" not in said.out + said.err, (done, words)
 
 
-@pytest.mark.parametrize(
-    "times", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
-)
+@pytest.mark.parametrize("times", TIMES)
 def test_records(left: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], times: int) -> None:
     chance = Random(20261124)
     for _ in range(times):
@@ -136,7 +136,11 @@ def damaged_points(chance: Random) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "times", [FEW // 4, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+    "times",
+    [
+        pytest.param(FEW // 4, marks=pytest.mark.wide),
+        pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
 )
 def test_points(tmp_path: Path, capsys: pytest.CaptureFixture[str], times: int) -> None:
     chance = Random(20261128)

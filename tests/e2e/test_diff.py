@@ -141,6 +141,7 @@ ttnn.close_mesh_device(mesh)
 """
 
 
+@pytest.mark.wide
 def test_a_line_more_in_the_program_is_no_difference(tmp_path: Path) -> None:
     """Messages say where they were sent, for the errors of their receivers."""
     for name, text in (("a", MESSAGES), ("b", f"# a line more\n{MESSAGES}")):

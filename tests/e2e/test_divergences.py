@@ -55,7 +55,7 @@ def check(folder: Path, divergence: Divergence, ranks: int) -> None:
         assert verdict.startswith("tt-run: ranks 0-1 are at fault together: "), ran.err
 
 
-@pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another topology", "another root of MPI"]))
+@pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another root of MPI"]))
 def test_a_divergence_is_told(tmp_path: Path, name: str) -> None:
     check(tmp_path, EVERY[name], 2)
 
@@ -71,10 +71,11 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
 
 @pytest.mark.parametrize(
     "programs",
-    [RIGHT_BY_MPI, pytest.param(RIGHT_BESIDE, marks=pytest.mark.wide)],
+    [RIGHT_BY_MPI, RIGHT_BESIDE],
     ids=["in order", "beside it"],
 )
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.wide)])
+@pytest.mark.wide
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_right_calls_of_mpi_are_not_blamed(
     tmp_path: Path, programs: dict[str, tuple[str, tuple[str, ...]]], ranks: int
 ) -> None:

@@ -70,6 +70,7 @@ def programs(page: str) -> list[str]:
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("page", "start"),
     [

@@ -53,7 +53,7 @@ def test_success(tmp_path: Path) -> None:
     assert ran.out == ""
 
 
-@pytest.mark.parametrize("code", sweep([1, 2, 3, 65, 70, 124, 130, 255], quick=[1, 65, 255]))
+@pytest.mark.parametrize("code", sweep([1, 2, 3, 65, 70, 124, 130, 255], quick=[65]))
 def test_the_programs_own_code_is_passed_on(tmp_path: Path, code: int) -> None:
     assert tt_run(*SYSTEM, "--log-dir", tmp_path / "run", "sh", "-c", f"exit {code}").code == code
 

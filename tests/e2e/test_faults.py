@@ -41,12 +41,7 @@ def named(err: str) -> str:
             ("comm.Abort(9)", 9, "exited with 9"),
             ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
         ],
-        quick=[
-            "os.kill(os.getpid(), signal.SIGSEGV)",
-            "raise RuntimeError('boom')",
-            "comm.Abort(9)",
-            "os._exit(0)",
-        ],
+        quick=["raise RuntimeError('boom')", "os._exit(0)"],
     ),
 )
 def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int, says: str) -> None:
@@ -58,7 +53,10 @@ def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int
     assert "ended because of it: rank 0" in ran.err
 
 
-@pytest.mark.parametrize("fault", ["os.killpg(os.getpgid(0), 9)", "os.kill(os.getppid(), 9)"])
+@pytest.mark.parametrize(
+    "fault",
+    sweep(["os.killpg(os.getpgid(0), 9)", "os.kill(os.getppid(), 9)"], quick=["os.killpg(os.getpgid(0), 9)"]),
+)
 @pytest.mark.parametrize(
     "start", [IN_MPI, pytest.param("", marks=pytest.mark.wide)], ids=["in MPI", "without MPI"]
 )
@@ -84,6 +82,7 @@ while True:
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("number", "code"), sweep([("SIGKILL", 137), ("SIGTERM", 143), ("SIGSEGV", 139)], quick=["SIGKILL"])
 )
@@ -141,6 +140,7 @@ ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("stream", sweep(["none", "closed", "odd"], quick=["none"]))
 def test_a_program_without_streams_fails_as_others_do(tmp_path: Path, stream: str) -> None:
     (tmp_path / "program.py").write_text(STREAMS)
@@ -161,7 +161,10 @@ ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim
 """
 
 
-@pytest.mark.parametrize("start", ["import ttnn", "from mpi4py import MPI\nimport ttnn"])
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    "start", sweep(["import ttnn", "from mpi4py import MPI\nimport ttnn"], quick=["import ttnn"])
+)
 def test_a_rank_that_closes_every_descriptor_is_told_at_its_end(tmp_path: Path, start: str) -> None:
     """MPI waits for ever for the end of a rank that its launcher no longer hears of."""
     (tmp_path / "program.py").write_text(
@@ -177,7 +180,8 @@ def test_a_rank_that_closes_every_descriptor_is_told_at_its_end(tmp_path: Path, 
     assert "RuntimeError: the program has closed every socket that MPI had opened" in ran.err
 
 
-@pytest.mark.parametrize("does", ["print('logged', found[1])", "undefined"])
+@pytest.mark.wide
+@pytest.mark.parametrize("does", sweep(["print('logged', found[1])", "undefined"], quick=["undefined"]))
 def test_an_exception_that_the_programs_own_hook_keeps_is_told_as_one(tmp_path: Path, does: str) -> None:
     """A hook in our place, which tells nobody: not that the rank ended, but that it raised, is what the others must hear."""
     (tmp_path / "program.py").write_text(
@@ -192,6 +196,7 @@ def test_an_exception_that_the_programs_own_hook_keeps_is_told_as_one(tmp_path: 
     assert "program.py:8" in named(ran.err) or "program.py:8" in ran.err.partition(named(ran.err))[2], ran.err
 
 
+@pytest.mark.wide
 def test_a_rank_of_mpi_that_closes_every_descriptor_is_told_at_its_end(jobs: Jobs) -> None:
     """Open MPI would write warnings without end, which look like progress, and wait for its launcher for ever."""
     ran = jobs.run(*jobs.python(f"{IN_MPI}if rank == 1:\n    os.closerange(3, 65536)\ncomm.Barrier()\n"))
@@ -206,7 +211,7 @@ UNWRITABLE = {
 }
 
 
-@pytest.mark.parametrize("what", UNWRITABLE)
+@pytest.mark.parametrize("what", sweep(UNWRITABLE, quick=["no descriptor"]))
 def test_an_exception_that_nothing_can_write_down_is_told_by_the_others(tmp_path: Path, what: str) -> None:
     """In a rank that cannot print either, and whose MPI may have lost its launcher."""
     (tmp_path / "program.py").write_text(
@@ -225,6 +230,7 @@ def test_an_exception_that_nothing_can_write_down_is_told_by_the_others(tmp_path
     assert "OSError: [Errno " in ran.err and f"program.py:{line}" in ran.err, ran.err
 
 
+@pytest.mark.wide
 def test_a_hook_for_exceptions_that_raises_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BROKEN_HOOK)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
@@ -240,6 +246,7 @@ time.sleep(30)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seconds", sweep(["3", "0.001"], quick=["3"]))
 def test_the_timer_of_faulthandler_is_the_programs(tmp_path: Path, seconds: str) -> None:
     """The emulation sets it while MPI starts."""
@@ -314,7 +321,10 @@ def test_an_exception_in_an_exit_handler_is_told_though_the_code_is_0(jobs: Jobs
     assert "rank 1 raised ValueError: no farewell in an exit handler at " in page
 
 
-@pytest.mark.parametrize("folder", ["rm -rf $TT_RUN_DIR; exit 3", "rm -rf $TT_RUN_DIR; exit 0"])
+@pytest.mark.parametrize(
+    "folder",
+    sweep(["rm -rf $TT_RUN_DIR; exit 3", "rm -rf $TT_RUN_DIR; exit 0"], quick=["rm -rf $TT_RUN_DIR; exit 0"]),
+)
 def test_a_run_folder_that_the_program_removes(jobs: Jobs, folder: str) -> None:
     ran = jobs.run("sh", "-c", f"sleep 0.3; {folder}")
     assert ran.code in (1, 3), ran.err
@@ -379,7 +389,7 @@ def test_an_out_of_memory_kill_is_called_so(jobs: Jobs, tmp_path: Path) -> None:
     ("fault", "code"),
     sweep(
         [("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("kill -TERM $$", 143)],
-        quick=["exit 3", "kill -TERM $$"],
+        quick=["kill -TERM $$"],
     ),
 )
 def test_a_program_without_mpi(jobs: Jobs, fault: str, code: int) -> None:
@@ -450,7 +460,9 @@ def test_children_that_a_rank_leaves_behind_are_ended(jobs: Jobs) -> None:
     assert "ranks 0-1 left processes behind, which were ended" in ran.err
 
 
-@pytest.mark.parametrize("trap", ["", "trap '' TERM;"], ids=["polite", "stubborn"])
+@pytest.mark.parametrize(
+    "trap", sweep(["", "trap '' TERM;"], quick=["trap '' TERM;"]), ids=["polite", "stubborn"]
+)
 def test_a_daemon_that_a_rank_leaves_behind_is_ended(jobs: Jobs, trap: str) -> None:
     """A session of its own keeps it out of the rank's process group."""
     daemon = f"{trap} echo $$ >daemon.$OMPI_COMM_WORLD_RANK; while :; do sleep 0.1; done"
@@ -490,6 +502,7 @@ class TestHangs:
         assert f"rank 0: {program[1]}:8" in ran.err
         assert f"rank 1: {program[1]}:7" in ran.err
 
+    @pytest.mark.wide
     def test_the_odd_one_out_comes_first(self, jobs: Jobs) -> None:
         program = jobs.python(f"{IN_MPI}if rank == 2:\n    time.sleep(600)\ncomm.Barrier()\n")
         ran = jobs.run(*program, options=("--hang-timeout", "1"), ranks=4)

@@ -75,6 +75,7 @@ def test_ranks_meet_in_whichever_thread(tmp_path: Path, name: str, guard: str) -
     assert code == 0 and out.count("ended") == 4, err
 
 
+@pytest.mark.wide
 def test_another_call_in_the_thread_is_told(tmp_path: Path) -> None:
     wrong = "def work():\n    comm.Barrier()  # here\nif rank == 1:\n    in_a_thread(work)\nelse:\n    comm.allreduce(1)  # there\n"
     _, err, code = launch(tmp_path, wrong, TT_RUN_GUARD_TIMEOUT="3")

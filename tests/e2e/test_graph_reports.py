@@ -8,6 +8,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.launch import environment, tt_run
 
 PROGRAM = """
@@ -56,6 +58,7 @@ def rows(database: Path, query: str) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.wide
 def test_two_ranks_become_one_database(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

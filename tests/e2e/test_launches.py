@@ -106,6 +106,7 @@ def test_options_of_the_program_reach_the_program(jobs: Jobs) -> None:
     assert ran.out == "-svv --dry-run --help -M x\n"
 
 
+@pytest.mark.wide
 def test_more_ranks_than_cores(jobs: Jobs) -> None:
     ran = jobs.run("sh", "-c", "sleep 0.2; echo $TT_RUN_RANK", ranks=4)
     assert sorted(ran.check().out.splitlines()) == [f"[{rank}] {rank}" for rank in range(4)]
@@ -211,6 +212,7 @@ def test_a_rank_launches_a_job_of_its_own(tmp_path: Path) -> None:
     assert "launched ['0', '1']" in ran.out, ran.out
 
 
+@pytest.mark.wide
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     """A folder, a program and its words in another encoding than UTF-8, as old file systems hold them."""
     folder = tmp_path / os.fsdecode(b"n\xff")

@@ -80,7 +80,7 @@ NEEDS_MEMORY = ("python", "-c", "held = bytearray(1 << 30)")
             ("-f 8", MEETS, Exit.FAILED, "which ulimit -f shows: ulimit -f unlimited"),
             ("-v 900000", NEEDS_MEMORY, 1, "a program may have 900000 KiB of memory here (ulimit -v)"),
         ],
-        quick=["-t 1", "-f 64", "-v 900000"],
+        quick=["-v 900000"],
     ),
 )
 def test_a_limit_that_a_rank_comes_to_is_named(
@@ -100,13 +100,17 @@ def test_a_rank_that_may_not_write_its_log_says_so(tmp_path: Path) -> None:
     assert "did not start: " in ran.err and "rank-0001.out cannot be written on" in ran.err
 
 
+@pytest.mark.wide
 def test_a_rank_without_room_for_its_stacks_runs(tmp_path: Path) -> None:
     (tmp_path / "run" / "rank-0001.stacks").mkdir(parents=True)
     assert not tt_run(*TWO, "--log-dir", "run", *MEETS, cwd=tmp_path).check().out
 
 
 @pytest.mark.parametrize(
-    ("ends", "code", "says"), [("exit 3", 3, "exited with 3"), ("kill -9 $$", 137, "was killed by SIGKILL\n")]
+    ("ends", "code", "says"),
+    sweep(
+        [("exit 3", 3, "exited with 3"), ("kill -9 $$", 137, "was killed by SIGKILL\n")], quick=["kill -9 $$"]
+    ),
 )
 def test_an_end_that_no_disk_takes_is_told_all_the_same(
     tmp_path: Path, ends: str, code: int, says: str

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.jobs import until
 from tests.e2e.launch import environment, tt_run
 
@@ -93,6 +95,7 @@ while not pathlib.Path("go").exists():
 """
 
 
+@pytest.mark.wide
 def test_a_rank_that_computes_is_told_with_its_last_call(tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text(COMPUTING)
     words = ["-m", "tt_run", "--emulate", "--system", "n300", "--split", "1x2", sys.executable, "prog.py"]
@@ -110,6 +113,7 @@ def test_a_rank_that_computes_is_told_with_its_last_call(tmp_path: Path) -> None
         assert run.wait(timeout=60) == 0
 
 
+@pytest.mark.wide
 def test_a_run_that_goes_on_is_found_wherever_its_folder_is(tmp_path: Path) -> None:
     """The newest folder in `tt-run-logs` is of a run that ended long ago."""
     (tmp_path / "prog.py").write_text(PROGRAM)

@@ -186,6 +186,7 @@ if world.rank == 1:
 """
 
 
+@pytest.mark.wide
 def test_a_recorded_message_that_nobody_sends_is_told(tmp_path: Path) -> None:
     """Recorded ranks wait for what they do with mpi4py as others do, and not for ever."""
     program, record, logs = tmp_path / "program.py", tmp_path / "record", tmp_path / "logs"

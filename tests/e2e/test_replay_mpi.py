@@ -63,12 +63,14 @@ def test_a_program_that_starts_the_library_itself_is_repeated(tmp_path: Path) ->
     check(tmp_path, LATE, (1,))
 
 
+@pytest.mark.wide
 def test_sets_keep_their_order_and_calls_at_the_end_are_counted(tmp_path: Path) -> None:
     check(tmp_path, HEAD + ORDERED, (0, 2))
     again = tt_run("replay", "record", "--rank", "1", cwd=tmp_path).check()
     assert "the record goes on" not in again.err
 
 
+@pytest.mark.wide
 def test_another_operation_is_told_also_where_the_rank_gets_no_result(tmp_path: Path) -> None:
     text = HEAD + "print(comm.reduce(rank), comm.reduce(rank, MPI.SUM), comm.reduce(rank, op=MPI.MAX))\n"
     check(tmp_path, text, (1,), "1x2")

@@ -46,7 +46,7 @@ def behind(front: Sequence[str], *words: str, cwd: Path) -> Ran:
                 errno.EPERM, ["pidfd_open", "setpriority", "setsid", *LIMITS], id="a stricter container"
             ),
         ],
-        quick=["NFS without locks", "a strict container", "a small kernel"],
+        quick=["a strict container"],
     ),
 )
 def test_what_a_sandbox_refuses_is_done_without(error: int, calls: list[str], tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_a_sandbox_refuses_is_done_without(error: int, calls: list[str], tm
 
 
 @pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
-@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM])
+@pytest.mark.parametrize("error", sweep([errno.ENOSYS, errno.EPERM], quick=[errno.EPERM]))
 def test_processors_that_mpirun_would_ask_for_without_end_are_said(error: int, tmp_path: Path) -> None:
     """Open MPI asks again and again; what needs no mpirun goes on."""
     front = refusing(error, "sched_getaffinity")
@@ -66,6 +66,7 @@ def test_processors_that_mpirun_would_ask_for_without_end_are_said(error: int, t
     assert "help: allow sched_getaffinity" in ran.err
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
 @pytest.mark.parametrize("call", sweep(["ftruncate", "faccessat2", "setsockopt"], quick=["ftruncate"]))
 def test_a_call_that_mpi_needs_is_named_where_it_is_refused(call: str, tmp_path: Path) -> None:
@@ -78,6 +79,7 @@ def test_a_call_that_mpi_needs_is_named_where_it_is_refused(call: str, tmp_path:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
 def test_the_doctor_says_what_is_lost_without_prctl(tmp_path: Path) -> None:
     ran = behind(refusing(errno.EPERM, "prctl"), "--doctor", cwd=tmp_path).check()
@@ -110,6 +112,7 @@ def test_without_proc_the_launch_says_so(tmp_path: Path) -> None:
 AS_FIRST_PROCESS = ("unshare", "--pid", "--fork", "--mount-proc")
 
 
+@pytest.mark.wide
 def test_containers_that_share_folder_host_name_and_memory_run_side_by_side(tmp_path: Path) -> None:
     """In each of them tt-run is process 1, and mpirun has the same number."""
     tried = subprocess.run([*AS_FIRST_PROCESS, "true"], capture_output=True, check=False)

@@ -29,9 +29,7 @@ CODES = {
 }
 
 
-@pytest.mark.parametrize(
-    "number", sweep(CODES, quick=[signal.SIGINT, signal.SIGTERM]), ids=lambda number: number.name
-)
+@pytest.mark.parametrize("number", sweep(CODES, quick=[signal.SIGINT]), ids=lambda number: number.name)
 def test_a_signal_to_the_launcher_alone_ends_every_rank(jobs: Jobs, number: signal.Signals) -> None:
     ran = jobs.start(*SLEEP).wait_started().send(number).end(GONE_WITHIN)
     assert ran.code == CODES[number]
@@ -80,7 +78,10 @@ def test_a_killed_rank_leaves_no_shared_memory(tmp_path: Path) -> None:
     assert not Path(*folders).exists()
 
 
-@pytest.mark.parametrize("program", [SLEEP, STUBBORN], ids=["sleep", "stubborn"])
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(SLEEP, id="sleep", marks=pytest.mark.wide), pytest.param(STUBBORN, id="stubborn")],
+)
 def test_nothing_outlives_a_killed_launcher(jobs: Jobs, program: tuple[str, ...]) -> None:
     job = jobs.start(*program).wait_started()
     job.process.kill()
@@ -109,7 +110,9 @@ def test_a_killed_mpirun_is_told_and_nobody_is_left(jobs: Jobs) -> None:
     assert "mpirun was killed by SIGKILL" in ran.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGUSR2], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", sweep([signal.SIGABRT, signal.SIGUSR2], quick=[signal.SIGABRT]), ids=lambda number: number.name
+)
 def test_what_mpirun_passes_on_is_not_laid_on_a_rank(jobs: Jobs, number: signal.Signals) -> None:
     job = jobs.start(*SLEEP).wait_started()
     os.kill(mpirun_of(job), number)
@@ -118,7 +121,9 @@ def test_what_mpirun_passes_on_is_not_laid_on_a_rank(jobs: Jobs, number: signal.
     assert f"mpirun was sent {number.name} from outside of the run" in ran.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", sweep([signal.SIGUSR1, signal.SIGUSR2], quick=[signal.SIGUSR1]), ids=lambda number: number.name
+)
 def test_what_mpirun_would_pass_on_reaches_every_rank(jobs: Jobs, number: signal.Signals) -> None:
     """A scheduler that wants a checkpoint sends it."""
     trap = f"trap 'echo saved; exit 0' {number.name.removeprefix('SIG')}"
@@ -177,7 +182,7 @@ def test_a_killed_keeper_ends_the_run_and_is_told(jobs: Jobs) -> None:
     assert not marked(job)
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["ends", "launcher killed"])
+@pytest.mark.parametrize("killed", sweep([False, True], quick=[True]), ids=["ends", "launcher killed"])
 def test_a_stopped_keeper_goes_on_when_it_is_needed(jobs: Jobs, killed: bool) -> None:
     job = jobs.start("sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done").wait_for_line("up")
     [keeper] = children(job.process.pid)
@@ -200,7 +205,7 @@ def test_a_stopped_keeper_goes_on_when_it_is_needed(jobs: Jobs, killed: bool) ->
             for number in (*CODES, signal.SIGKILL)
             for way in ("setsid", "setsid -f env -i")
         ],
-        quick=["SIGINT-setsid", "SIGKILL-setsid", "SIGKILL-setsid -f env -i"],
+        quick=["SIGINT-setsid", "SIGKILL-setsid -f env -i"],
     ),
 )
 def test_children_in_sessions_of_their_own_end_too(
@@ -227,8 +232,9 @@ def marked(job: Job) -> list[str]:
 class TestKilledAtAnyMoment:
     """The launcher is ended at a random moment, by a signal that may be SIGKILL: nobody is left, and no scratch folder."""
 
-    def test_a_few_times_in_its_first_second(self, tmp_path: Path) -> None:
-        kill_at_random(tmp_path, 10, 0.6)
+    @pytest.mark.parametrize("times", [4, pytest.param(10, marks=pytest.mark.wide)])
+    def test_a_few_times_in_its_first_second(self, tmp_path: Path, times: int) -> None:
+        kill_at_random(tmp_path, times, 0.6)
 
     @pytest.mark.slow
     @pytest.mark.timeout(1800)

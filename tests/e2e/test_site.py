@@ -10,6 +10,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "docs/scripts/search.js"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("typed", "sought"),
     [

@@ -45,6 +45,7 @@ def test_same_bits_however_the_mesh_is_cut(main_job: Ran, split: str) -> None:
     assert digest(cut) == digest(main_job)
 
 
+@pytest.mark.wide
 def test_correlation_below_the_bound_fails_loudly(tmp_path: Path) -> None:
     text, call = (ROOT / EXAMPLE).read_text(), "dim=3, num_links=1"
     assert call in text

@@ -79,6 +79,7 @@ def test_a_resumed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     assert len(one.split("ROMEO:")[1]) >= 8
 
 
+@pytest.mark.wide
 def test_options_reach_the_run(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("to be or not to be that is the question " * 40)
     words = ("--data_path", tmp_path / "text.txt", "--batch_size", "4", "--sequence_length", "32")
@@ -117,7 +118,7 @@ def test_options_reach_the_run(tmp_path: Path) -> None:
             ("-c", "tiny_ddp.yaml", "--batch_size", "12"),
             "must divide by the 8 data-parallel",
         ),
-        (N150, ("-c", "tiny_ddp.yaml"), "Physical chip id"),
+        pytest.param(N150, ("-c", "tiny_ddp.yaml"), "Physical chip id", marks=pytest.mark.wide),
     ],
 )
 def test_mistakes_are_told(launch: tuple[str, ...], words: tuple[str, ...], text: str) -> None:

@@ -213,6 +213,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("mistake", sweep(MISTAKES, quick=["a missing rank"]))
 def test_mistakes_are_named_at_once(folder: Path, mistake: str) -> None:
     ranks, example, name, words, text = MISTAKES[mistake]
@@ -237,6 +238,7 @@ top_level_instance { graph { graph_descriptor: "G0" graph_id: 0 } }
 """
 
 
+@pytest.mark.wide
 def test_a_stage_without_link_is_named(folder: Path) -> None:
     (folder / "unlinked.textproto").write_text(UNLINKED)
     bindings = folder / "bindings.yaml"
@@ -261,6 +263,7 @@ def test_a_stage_without_link_is_named(folder: Path) -> None:
     assert "no links connect ranks 0 and 1 (meshes 0 and 1)" in ran.out + ran.err
 
 
+@pytest.mark.wide
 def test_a_frozen_parameter_travels_as_zeros(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
@@ -290,6 +293,7 @@ def test_a_frozen_parameter_travels_as_zeros(tmp_path: Path) -> None:
         assert line in ran.out, ran.out
 
 
+@pytest.mark.wide
 def test_a_parameter_without_gradient_is_named(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -14,6 +14,7 @@ from mgd.message import Message
 from tests.mgd.fixtures import ROOT
 
 
+@pytest.mark.wide
 def test_generated_files_are_current() -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed (extra dev)")
     words = [sys.executable, str(ROOT / "scripts" / "gen"), "--check"]

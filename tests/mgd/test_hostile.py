@@ -16,6 +16,7 @@ from mgd.reading import load, loads
 from mgd.v1 import loads as loads_v1
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.mgd.test_fuzz import DEADLINE, deadline, survive
+from tests.sweep import thinned
 
 
 def _graphs(count: int, line: Callable[[int], str]) -> str:
@@ -85,7 +86,7 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("name", list(ACCEPTED))
+@pytest.mark.parametrize("name", thinned(list(ACCEPTED), 3))
 def test_the_large_is_held(name: str) -> None:
     with deadline(DEADLINE):
         assert survive(ACCEPTED[name].encode(), ".textproto")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mgd import lean
+from tests.sweep import thinned
 
 FORMS = [
     {"frozen": True, "slots": True},
@@ -111,7 +112,7 @@ ACTS: dict[str, Callable[[type[Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@pytest.mark.parametrize("act", thinned(ACTS.values(), 4), ids=ACTS)
 def test_the_same_as_the_standard_library(
     both: tuple[type[Any], type[Any]], act: Callable[[type[Any]], Any]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import thinned
 from tt_run.cli.main import run as tt_run
 from tt_run.contract import Exit
 
@@ -24,8 +25,8 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
-        (["prog.py", "a", "--b"], "8 ['a', '--b'] __main__"),
-        (["--system", "n300", "prog.py"], "2 [] __main__"),
+        pytest.param(["prog.py", "a", "--b"], "8 ['a', '--b'] __main__", marks=pytest.mark.wide),
+        pytest.param(["--system", "n300", "prog.py"], "2 [] __main__", marks=pytest.mark.wide),
         (["--system=galaxy", "-m", "prog", "x"], "32 ['x'] __main__"),
         (["-c", PROGRAM, "y"], "8 ['y'] __main__"),
     ],
@@ -39,8 +40,8 @@ def test_programs(tmp_path: Path, words: list[str], printed: str) -> None:
 @pytest.mark.parametrize(
     ("words", "program", "printed"),
     [
-        ([], "python prog.py a", "8 ['a'] __main__"),
-        (["--system", "n300"], "python prog.py", "2 [] __main__"),
+        pytest.param([], "python prog.py a", "8 ['a'] __main__", marks=pytest.mark.wide),
+        pytest.param(["--system", "n300"], "python prog.py", "2 [] __main__", marks=pytest.mark.wide),
         (
             ["--system", "galaxy", "--ledger", "l.json"],
             "python prog.py; test ${TT_RUN_LEDGER##*/} = l.json",
@@ -81,21 +82,28 @@ def test_exports_as_json_and_for_one_process_alone(
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
-    [
-        ([], 2, "error[TTR003]: no program to run\n  help: write python -m tt_run.emulate program.py"),
-        (["missing.py"], 66, "error[TTR013]: there is no file missing.py\n  help: check the name"),
-        (["porg.py"], 66, "error[TTR013]: there is no file porg.py\n  help: did you mean prog.py?"),
-        (
-            ["."],
-            66,
-            "error[TTR013]: . is a folder without a __main__.py\n  help: name a file in it, such as prog.py",
-        ),
-        (["--frob", "x.py"], 2, "has no option --frob\n  help: this takes --system NAME alone"),
-        (["--sytem", "n300", "x.py"], 2, "has no option --sytem\n  help: did you mean --system?"),
-        (["--system"], 2, "error[TTR021]: --system needs the name of a system"),
-        (["--system", "t300", "prog.py"], 2, "error[TTR012]: no system is called 't300': did you mean t3000"),
-        (["-m"], 2, "error[TTR003]: -m says not what to run"),
-    ],
+    thinned(
+        [
+            ([], 2, "error[TTR003]: no program to run\n  help: write python -m tt_run.emulate program.py"),
+            (["missing.py"], 66, "error[TTR013]: there is no file missing.py\n  help: check the name"),
+            (["porg.py"], 66, "error[TTR013]: there is no file porg.py\n  help: did you mean prog.py?"),
+            (
+                ["."],
+                66,
+                "error[TTR013]: . is a folder without a __main__.py\n  help: name a file in it, such as prog.py",
+            ),
+            (["--frob", "x.py"], 2, "has no option --frob\n  help: this takes --system NAME alone"),
+            (["--sytem", "n300", "x.py"], 2, "has no option --sytem\n  help: did you mean --system?"),
+            (["--system"], 2, "error[TTR021]: --system needs the name of a system"),
+            (
+                ["--system", "t300", "prog.py"],
+                2,
+                "error[TTR012]: no system is called 't300': did you mean t3000",
+            ),
+            (["-m"], 2, "error[TTR003]: -m says not what to run"),
+        ],
+        3,
+    ),
 )
 def test_mistakes(tmp_path: Path, words: list[str], code: int, message: str) -> None:
     (tmp_path / "prog.py").write_text(PROGRAM)
@@ -116,7 +124,11 @@ def test_a_traceback_begins_in_the_program(tmp_path: Path) -> None:
     ("lines", "told"),
     [
         ("activate('t300')", "ValueError: no system is called 't300': did you mean t3000"),
-        ("activate('n300'); import ttnn; print(ttnn.get_num_devices()); activate('n300')", "2"),
+        pytest.param(
+            "activate('n300'); import ttnn; print(ttnn.get_num_devices()); activate('n300')",
+            "2",
+            marks=pytest.mark.wide,
+        ),
         ("activate(); import ttnn; activate('n300'); print(ttnn.get_num_devices())", "2"),
         (
             "activate(); import ttnn; ttnn.get_num_devices(); activate('t3000'); activate(); activate('galaxy')",

@@ -236,10 +236,18 @@ def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     assert "this test is for blackhole" in done.stdout
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("plugin", "conftest"),
-    [("-p tt_run.pytest", OWN_CONFTEST), ("", 'pytest_plugins = ["tt_run.pytest"]')],
-    ids=["a conftest with the same options", "a conftest that loads the plugin"],
+    [
+        pytest.param("-p tt_run.pytest", OWN_CONFTEST, id="a conftest with the same options"),
+        pytest.param(
+            "",
+            'pytest_plugins = ["tt_run.pytest"]',
+            id="a conftest that loads the plugin",
+            marks=pytest.mark.wide,
+        ),
+    ],
 )
 def test_the_conftest_of_a_suite(tmp_path: Path, plugin: str, conftest: str) -> None:
     (tmp_path / "conftest.py").write_text(conftest)
@@ -248,6 +256,7 @@ def test_the_conftest_of_a_suite(tmp_path: Path, plugin: str, conftest: str) -> 
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.wide
 def test_another_plugin_imports_ttnn_while_it_loads(tmp_path: Path) -> None:
     """Before any hook is called."""
     (tmp_path / "early.py").write_text("import ttnn\n\nARCH = ttnn.get_arch_name\n")
@@ -300,6 +309,7 @@ def test_the_example_project(tmp_path: Path) -> None:
     assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.wide
 def test_the_system_is_an_option(tmp_path: Path) -> None:
     done = run(tmp_path, ONE_PROCESS, "--tt-system", "galaxy", "-k", "galaxy or blackhole")
     assert "1 failed, 1 skipped" in done.stdout, (
@@ -323,6 +333,7 @@ def test_a_test_that_is_skipped_on_every_rank(tmp_path: Path) -> None:
     assert "SKIPPED [1] test_it.py:7: not on a Tuesday" in done.stdout
 
 
+@pytest.mark.wide
 def test_the_line_holds_on_the_ranks_and_failures_say_where(tmp_path: Path) -> None:
     """Options of a conftest, what the test printed, the deadline of pytest-timeout, the place of a mark that cannot be followed."""
     (tmp_path / "conftest.py").write_text(
@@ -392,6 +403,7 @@ def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None
     assert "Traceback" not in done.stdout and "tt_run/testing" not in done.stdout
 
 
+@pytest.mark.wide
 def test_what_pytest_itself_finds_is_told_in_the_summary(tmp_path: Path) -> None:
     text = "import pytest\n\n\n@pytest.mark.ranks(2)\ndef test_it(mesh_devce):\n    pass\n"
     done = run(tmp_path, text)

@@ -13,7 +13,7 @@ import pytest
 from mgd.systems import System, systems
 from tests.mgd.cli.run import Mgd
 from tests.mgd.fixtures import EACH_SYSTEM, KINDS, TOP, fabric, link, mesh
-from tests.sweep import sweep
+from tests.sweep import sweep, thinned
 
 
 def test_a_system_by_name(mgd: Mgd) -> None:
@@ -85,7 +85,7 @@ SOURCES = [
 FIRST = {name.partition("/")[0]: name for name in reversed(SOURCES) if "/" in name}.values()
 
 
-@pytest.mark.parametrize("name", sweep(SOURCES, quick=[*KINDS, *DRAWN, *FIRST]))
+@pytest.mark.parametrize("name", thinned(sweep(SOURCES, quick=[*KINDS, *DRAWN, *FIRST]), 2))
 def test_every_picture_is_as_recorded(mgd: Mgd, name: str) -> None:
     """Systems, further graphs, and what each rule refuses, as text and as SVG; what is accepted also narrow, described and as a page.
 

@@ -65,6 +65,7 @@ def test_lines_of_the_page_are_those_of_its_picture(
     assert {int(number) for number in re.findall(r'data-line="(\d+)"', page)} == set(range(lines))
 
 
+@pytest.mark.wide
 def test_what_a_person_does_with_it(chromium: Any, graph: MeshGraph, tmp_path: Path) -> None:
     """Pointing, choosing, searching, keys, light and dark: without an error and without a request."""
     path = tmp_path / "page.html"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mgd.text import parser, source
 from mgd.text.source import Source
+from tests.sweep import thinned
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = {
@@ -35,7 +36,7 @@ def read(text: str, small: int) -> tuple[object, object, object]:
     return found, told, places
 
 
-@pytest.mark.parametrize("name", list(TEXTS))
+@pytest.mark.parametrize("name", thinned(list(TEXTS), 3))
 def test_files_are_read_alike(name: str) -> None:
     assert read(TEXTS[name], 0) == read(TEXTS[name], len(TEXTS[name]) + 1)
 

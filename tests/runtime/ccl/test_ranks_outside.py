@@ -46,6 +46,7 @@ for tensor in E.kda.qkv_causal_conv1d_silu_with_carry(
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
 def test_results_are_alike_on_ranks_without_devices() -> None:
     descriptor = str(ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto")

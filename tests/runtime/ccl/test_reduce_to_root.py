@@ -212,10 +212,9 @@ def digests():
     mesh.close()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
-@pytest.mark.parametrize(
-    ("ranks", "hosts"), [(2, "two_hosts"), pytest.param(4, "four_hosts", marks=pytest.mark.wide)]
-)
+@pytest.mark.parametrize(("ranks", "hosts"), [(2, "two_hosts"), (4, "four_hosts")])
 def test_ranks_give_the_bits_of_one(ranks, hosts, capsys):
     digests()
     descriptor = str(ROOT / "configs" / "mgd" / f"t3k_2x4_{hosts}.textproto")

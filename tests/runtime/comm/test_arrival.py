@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.launch import tt_run
 from tests.runtime.mpi import ROOT, run_ranks
+from tests.sweep import sweep
 from tt_run.runtime.comm.arrival import Arrival
 
 
@@ -74,6 +75,7 @@ def test_a_rank_that_never_comes_is_named_under_real_mpi() -> None:
     assert "local rank 1 of this host did not start the runtime within 0.5 s" in result.ranks[0].stderr
 
 
+@pytest.mark.wide
 def test_the_place_of_a_rank_that_loops_is_told(tmp_path: Path) -> None:
     """Under a launch: the run folder says which rank it is, and the hook where it is."""
     (tmp_path / "program.py").write_text(
@@ -145,14 +147,17 @@ else:
 
 @pytest.mark.parametrize(
     ("of_one", "told"),
-    [
-        (
-            "time.sleep(300)",
-            "error[TTG005]: rank 1 did not come to MPI allreduce at {program}:9 within 1 s\n"
-            "  rank 1: running at {program}:7 in <module>  <-\n",
-        ),
-        ("pass", "error[TTG002]: rank 1 ended before MPI allreduce at {program}:9\n"),
-    ],
+    sweep(
+        [
+            (
+                "time.sleep(300)",
+                "error[TTG005]: rank 1 did not come to MPI allreduce at {program}:9 within 1 s\n"
+                "  rank 1: running at {program}:7 in <module>  <-\n",
+            ),
+            ("pass", "error[TTG002]: rank 1 ended before MPI allreduce at {program}:9\n"),
+        ],
+        quick=["pass"],
+    ),
 )
 def test_a_rank_that_does_not_come_to_the_programs_first_collective(
     tmp_path: Path, of_one: str, told: str

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.runtime.mpi import ROOT, run_ranks
+from tests.sweep import sweep
 from tt_run.runtime.comm.world import World, as_bytes
 
 GROUPS = """
@@ -59,7 +60,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.wide), 4])
+@pytest.mark.parametrize("ranks", sweep([1, 2, 4], quick=[2]))
 def test_groups_move_bytes(ranks: int) -> None:
     result = run_ranks(ranks, GROUPS).check()
     assert result.stdout.split() == ["done"] * ranks

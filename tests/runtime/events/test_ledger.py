@@ -10,6 +10,7 @@ import pytest
 
 import tt_run.runtime.ccl.collectives  # noqa: F401 - their records
 from tests.runtime.mpi import ROOT, run_ranks
+from tests.sweep import sweep
 from tt_run.runtime.events import Event
 from tt_run.runtime.listeners.ledger import Ledger, join, table
 from tt_run.runtime.traffic import Fabric
@@ -42,7 +43,7 @@ def record(ranks: int, folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("ranks", [1, 2, pytest.param(4, marks=pytest.mark.wide)])
+@pytest.mark.parametrize("ranks", sweep([1, 2, 4], quick=[2]))
 def test_a_ring_all_reduce_and_gathers_along_rows(ranks: int, tmp_path: Path) -> None:
     found = record(ranks, tmp_path)
     assert found["ranks"] == list(range(ranks))
@@ -97,6 +98,7 @@ def test_a_run_that_fails_still_accounts_for_what_it_did(tmp_path: Path) -> None
     assert json.loads(path.read_text())["totals"]["messages"] > 0
 
 
+@pytest.mark.wide
 def test_a_folder_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")

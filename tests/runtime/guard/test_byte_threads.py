@@ -12,6 +12,7 @@ PROGRAM = Path(__file__).with_name("byte_threads.py")
 WORDS = ("--emulate", "--system", "n300", "--meshes", "2", "python", PROGRAM)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("what", ["serves", "private"])
 def test_threads_that_wait_for_bytes_are_no_circle(what: str) -> None:
     assert sorted(tt_run(*WORDS, what, timeout=60).check().field("heard")) == ["0", "400"]

@@ -23,8 +23,6 @@ CODES = {
 # Where two other ranks are right, wait for each other, or are not asked at all.
 # The others differ from one of these in the word that is wrong; which words are, `test_diagnosis.py` shows.
 QUICK = (
-    "skipped-call",
-    "wrong-axis",
     "wrong-links",
     "exception",
     "early-exit",
@@ -84,6 +82,7 @@ def test_a_wrong_submesh_over_the_same_ranks_is_a_divergence() -> None:
     assert f"program.py:{line_of_mistake('wrong-submesh')}" in report
 
 
+@pytest.mark.wide
 def test_a_wrong_submesh_on_other_ranks_is_a_deadlock() -> None:
     """Each half lies on two of the four ranks: rank 0 waits for rank 1, which went on and waits for rank 0."""
     report = run("wrong-submesh", 4).ranks[0].stderr
@@ -123,7 +122,7 @@ ttnn.distributed_context_barrier()
 
 
 @pytest.mark.parametrize(
-    ("sent", "received"), sweep([(16, 32), (32, 16), (0, 8), (8, 0), (1 << 20, 8)], quick=[16, 8])
+    ("sent", "received"), sweep([(16, 32), (32, 16), (0, 8), (8, 0), (1 << 20, 8)], quick=[16])
 )
 def test_a_message_of_another_size_names_both_lines(sent: int, received: int) -> None:
     result = run_ranks(2, MESSAGES.replace("SIZES", f"[(5, 5), ({sent}, {received})]"), timeout=25)

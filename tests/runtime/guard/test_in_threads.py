@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.guard.in_threads import run
+from tests.sweep import sweep
 from tt_run.runtime.guard import diagnosis, watch
 from tt_run.runtime.guard.board import ASKED, CALLS, ENDED, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.report import GuardError
@@ -157,7 +158,7 @@ def test_one_that_raised_is_named_with_its_line(hosts: str) -> None:
     assert "rank 1: raised RuntimeError: too small at prog.py:1; it has made no call  <-" in str(told[0])
 
 
-@pytest.mark.parametrize("hosts", ["aaa", "abc", "aab"])
+@pytest.mark.parametrize("hosts", sweep(["aaa", "abc", "aab"], quick=["aaa", "abc"]))
 def test_a_circle_of_waits_is_found(hosts: str) -> None:
     def program(guard: Guard) -> None:
         for group in ((0, 1), (1, 2), (0, 2)):
@@ -171,7 +172,7 @@ def test_a_circle_of_waits_is_found(hosts: str) -> None:
     assert "rank 0 waits for rank 1 in barrier() at " in str(told[0])
 
 
-@pytest.mark.parametrize("hosts", ["aa", "ab"])
+@pytest.mark.parametrize("hosts", sweep(["aa", "ab"], quick=["ab"]))
 def test_one_that_does_not_come_is_asked_where_it_is(hosts: str) -> None:
     over = threading.Event()
 

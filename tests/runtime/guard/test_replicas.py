@@ -63,6 +63,7 @@ def test_a_rank_with_other_weights_is_named_by_every_rank() -> None:
         assert "devices (1, 0), (1, 1) (rank 2): hash" in rank.stderr
 
 
+@pytest.mark.wide
 def test_replicas_along_one_axis_only() -> None:
     result = run(4, "(rank == 2)", ROWS, "ttnn.all_gather(x, dim=3, cluster_axis=1)")
     assert (
@@ -71,15 +72,18 @@ def test_replicas_along_one_axis_only() -> None:
     )
 
 
+@pytest.mark.wide
 def test_another_collective_is_still_a_divergence() -> None:
     call = "ttnn.all_reduce(x) if rank else ttnn.all_gather(x, dim=3, cluster_axis=1)"
     assert any("error[TTG001]" in rank.stderr for rank in run(2, "rank", call=call).ranks)
 
 
+@pytest.mark.wide
 def test_nobody_looks_unless_asked() -> None:
     assert run(2, "rank", on="0").check().stdout.split() == ["passed"] * 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "call",
     sweep(

@@ -50,7 +50,8 @@ print("steps", steps)
 """
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.wide), 4])
+@pytest.mark.wide
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_a_random_schedule_with_late_ranks(ranks: int) -> None:
     result = run_ranks(
         ranks, PROGRAM, str(ranks), "2", env={"TT_RUN_GUARD_TIMEOUT": "20"}, timeout=40

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.sweep import sweep
 from tt_run.runtime.kernels import attention
 from tt_run.runtime.kernels.attention import attend
 
@@ -70,16 +71,19 @@ def wanted(
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        "none",
-        "causal",
-        "from the first",
-        "window",
-        "scattered",
-        "rows that see nothing",
-        "for each head",
-        "bias",
-    ],
+    sweep(
+        [
+            "none",
+            "causal",
+            "from the first",
+            "window",
+            "scattered",
+            "rows that see nothing",
+            "for each head",
+            "bias",
+        ],
+        quick=["causal", "rows that see nothing", "for each head"],
+    ),
 )
 @pytest.mark.parametrize("shape", SHAPES)
 def test_values(shape: str, kind: str):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import torch_bfloat16
@@ -66,7 +67,7 @@ def expected(kernel: Callable[..., Array], closed: bool, *operands: Array) -> Ar
     return to_wire(values)
 
 
-@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("nan", sweep([False, True], quick=[True]))
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kernel", PAIRS, ids=lambda kernel: kernel.__name__)
 def test_pairs(kernel: Any, length: int, nan: bool):
@@ -76,7 +77,7 @@ def test_pairs(kernel: Any, length: int, nan: bool):
         assert np.array_equal(found.view(np.uint16), expected(kernel, kernel in CLOSED, a, b))
 
 
-@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("nan", sweep([False, True], quick=[True]))
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize(
     "function",

@@ -54,6 +54,7 @@ def test_a_big_mesh(ranks: int, descriptor: str) -> None:
         assert holders == seen[0]["subs"][number][1]
 
 
+@pytest.mark.wide
 def test_meshes_of_their_own_are_all_local() -> None:
     result = run_ranks(
         2,
@@ -76,6 +77,7 @@ def test_a_rank_that_opens_another_shape_is_named() -> None:
     assert "error[TTG001]: ranks 0 and 1 disagree on call 1: shape, devices" in result.ranks[0].stderr
 
 
+@pytest.mark.wide
 def test_closing_on_the_way_out_does_not_hide_the_exception() -> None:
     program = (
         "from tt_run.runtime.mesh import *\nfrom tt_run.runtime import guard\nfrom tt_run.runtime.comm.world import world\n"
@@ -96,6 +98,7 @@ def test_closing_on_the_way_out_does_not_hide_the_exception() -> None:
     assert "GuardError" not in result.ranks[1].stderr
 
 
+@pytest.mark.wide
 def test_a_descriptor_for_more_ranks_is_one_error_on_each() -> None:
     program = "from tt_run.runtime.mesh import *\nopen_mesh_device()\n"
     result = run_ranks(
@@ -171,7 +174,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.wide), 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.wide)])
 def test_the_distributed_context(ranks: int) -> None:
     assert run_ranks(ranks, CONTEXT).check().stdout.split() == ["done"] * ranks
 

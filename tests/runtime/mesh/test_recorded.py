@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.mpi import ROOT, SHIMS
+from tests.sweep import thinned
 
 CORPUS = Path(os.environ.get("TT_RUN_CORPUS", ROOT.parent / "shared" / "corpus")) / "ttnn"
 REPLAY = ROOT / "tests" / "runtime" / "tensor" / "replay.py"
@@ -22,16 +23,19 @@ ACCEPTED = {"ttnn.MeshShape(y=1, x=4)"}
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the recordings are not here (TT_RUN_CORPUS)")
 @pytest.mark.parametrize(
     ("records", "environment"),
-    [
-        ("01_types_t3k.json", {}),
-        ("10_n300_autodiscovery.json", {"TT_RUN_SYSTEM": "n300"}),
-        (
-            "10_n300_with_mgd_1x2.json",
-            {"TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs/mgd/n300_mesh_graph_descriptor.textproto")},
-        ),
-        ("13_visible_devices_0.json", {"TT_VISIBLE_DEVICES": "0"}),
-        ("13_visible_devices_0_1.json", {"TT_VISIBLE_DEVICES": "0,1"}),
-    ],
+    thinned(
+        [
+            ("01_types_t3k.json", {}),
+            ("10_n300_autodiscovery.json", {"TT_RUN_SYSTEM": "n300"}),
+            (
+                "10_n300_with_mgd_1x2.json",
+                {"TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs/mgd/n300_mesh_graph_descriptor.textproto")},
+            ),
+            ("13_visible_devices_0.json", {"TT_VISIBLE_DEVICES": "0"}),
+            ("13_visible_devices_0_1.json", {"TT_VISIBLE_DEVICES": "0,1"}),
+        ],
+        3,
+    ),
 )
 def test_answers_are_as_recorded(records: str, environment: dict[str, str]) -> None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TT_")}

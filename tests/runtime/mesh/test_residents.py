@@ -134,6 +134,7 @@ def digests() -> None:
     mesh.close()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
 def test_ranks_give_the_bits_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     digests()

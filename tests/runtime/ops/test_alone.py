@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put
+from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -93,7 +94,7 @@ IN_BFLOAT16 = ("adaptive", "avg_pool2d", "ema", "max_pool2d", "upsample")
 IN_ROWS = ("grid_sample", "upsample", "rotate", "fft")
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
+@pytest.mark.parametrize("dtype", sweep([F32, BF16], quick=[BF16]), ids=str)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_device_gives_the_same_bits_alone_and_among_others(
     one: MeshDevice, mesh: MeshDevice, name: str, dtype: DataType

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
+from tests.sweep import thinned
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
@@ -69,7 +70,7 @@ def bits(result: Any) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore:softmax with numeric_stable=False")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS, 3))
 def test_bits_are_those_without_pytorch(name: str, one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
     import torch
 

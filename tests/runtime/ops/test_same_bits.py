@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.sweep import sweep
+from tests.sweep import sweep, thinned
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import bfloat16_tables, blas, gemm, ordered_sums, wider_calls
 from tt_run.runtime.kernels.activations import FUNCTIONS
@@ -87,7 +87,9 @@ def test_the_threads_that_a_program_set_come_back():
     assert [control.get() for control in blas._controls()] == before
 
 
-@pytest.mark.parametrize(("m", "k", "n"), [s for s in ODD_SHAPES if s[0] * s[1] * s[2] < 20_000_000])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), thinned([s for s in sorted(ODD_SHAPES) if s[0] * s[1] * s[2] < 20_000_000], 4)
+)
 def test_a_product_is_the_same_alone_and_stacked(m: int, k: int, n: int):
     rng = np.random.default_rng(m + k + n)
     a, b = rng.standard_normal((5, m, k), np.float32), rng.standard_normal((5, k, n), np.float32)
@@ -113,7 +115,8 @@ def test_a_transposed_view_is_the_same_alone_and_stacked():
 
 
 @pytest.mark.parametrize(
-    ("m", "k", "n"), [(128, 384, 768), (128, 384, 1536), (32, 512, 96), (48, 640, 200), (512, 384, 1536)]
+    ("m", "k", "n"),
+    thinned([(128, 384, 768), (128, 384, 1536), (32, 512, 96), (48, 640, 200), (512, 384, 1536)], 3),
 )
 def test_a_product_in_fewer_calls_has_the_bits_of_many(
     m: int, k: int, n: int, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +160,7 @@ def samples(length: int, seed: int) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("name", thinned(sorted(FUNCTIONS), 3))
 def test_a_function_gives_an_element_the_same_bits_anywhere(name: str):
     function = FUNCTIONS[name]
     for length in (1, 2, 3, 7, 8, 15, 17, 33, 65, 127):
@@ -211,7 +214,7 @@ def test_softmax_rows_are_the_same_in_any_company(width: int):
             assert digest(alone) == digest(whole[i, row])
 
 
-@pytest.mark.parametrize("name", sweep(sorted(FUNCTIONS), quick=sorted(FUNCTIONS)[::3]))
+@pytest.mark.parametrize("name", sweep(sorted(FUNCTIONS), quick=sorted(FUNCTIONS)[::6]))
 def test_a_table_gives_the_bits_of_the_computation(name: str):
     function = FUNCTIONS[name]
     every_value = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)

@@ -435,6 +435,7 @@ with provisionalcompleter():
 """
 
 
+@pytest.mark.wide
 def test_completion_in_ipython(tmp_path: Path):
     """As `ttnn.<tab>` does: operations, namespaces, classes and their methods, arguments of a call."""
     pytest.importorskip("IPython")

@@ -83,7 +83,7 @@ ROWS_OF_CALLS = [
 ]
 
 
-@pytest.mark.parametrize("name", sweep(ROWS_OF_CALLS, quick=sorted(CALLS)[::3]))
+@pytest.mark.parametrize("name", sweep(ROWS_OF_CALLS, quick=sorted(CALLS)[::6]))
 def test_a_large_tensor_has_the_bits_of_small_ones(one: MeshDevice, name: str):
     first, second = _operands()
     assert first.size > BLOCK

@@ -14,7 +14,7 @@ from tests.runtime.ops.golden import check
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put
 from tests.runtime.ops.tested_elsewhere import ELSEWHERE, WITHOUT
 from tests.runtime.ops.value_cases import CALLS, IN_TILES, Call, Shape
-from tests.sweep import sweep
+from tests.sweep import sweep, thinned
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -56,7 +56,7 @@ def operands(call: Call, dtype: DataType, shapes: tuple[Shape, ...]) -> list[np.
     return [rng.uniform(call.low, call.high, s).astype(np.float32) for s in shapes]
 
 
-@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("name", thinned(sorted(CALLS), 3))
 def test_values_are_those_of_the_golden_function(one: MeshDevice, name: str):
     for call in CALLS[name]:
         for dtype, layout, shapes in forms(name, call):
@@ -100,7 +100,7 @@ def test_files_elsewhere_name_what_they_test(file: str):
         assert name.rpartition(".")[2].split("_")[0] in text, name
 
 
-@pytest.mark.parametrize("name", sweep(sorted(CALLS), quick=sorted(CALLS)[::3]))
+@pytest.mark.parametrize("name", sweep(sorted(CALLS), quick=sorted(CALLS)[::6]))
 def test_a_device_gives_the_same_bits_alone_and_among_others(one: MeshDevice, mesh: MeshDevice, name: str):
     """What a rank stacks follows from the split, so a result may not: here eight shards together, then two of them alone."""
     operation = catalog.find(f"ttnn.{name}")

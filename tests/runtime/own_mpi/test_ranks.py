@@ -136,6 +136,7 @@ comm.Barrier() if comm.rank else comm.bcast(1)
 """
 
 
+@pytest.mark.wide
 def test_mpi_that_the_program_starts_itself_is_watched(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BY_HAND)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
@@ -153,6 +154,7 @@ comm.Spawn(sys.executable, ["-c", "from mpi4py import MPI"], maxprocs=1000)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="notes of exceptions came with Python 3.11")
 def test_processes_without_room_are_explained(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(FULL)
@@ -176,7 +178,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("has_room", [True, pytest.param(False, marks=pytest.mark.wide)])
+@pytest.mark.wide
+@pytest.mark.parametrize("has_room", [True, False])
 def test_a_pool_of_processes_finds_the_emulation(tmp_path: Path, has_room: bool) -> None:
     (tmp_path / "program.py").write_text(POOL)
     room = ("--mpi-args=--map-by :OVERSUBSCRIBE",) if has_room else ("--mpi-args=--host localhost:2",)

@@ -6,6 +6,8 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.launch import tt_run
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
@@ -82,6 +84,7 @@ def test_a_row_tells_program_tensors_and_times(one: MeshDevice) -> None:
     )
 
 
+@pytest.mark.wide
 def test_ranks_tell_of_their_own_devices_and_marks_are_told_once(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

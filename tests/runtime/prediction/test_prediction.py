@@ -99,6 +99,7 @@ def test_links_carry_what_the_rows_gather(lone: dict[str, Any]) -> None:
     assert all(change["saved_us"] > 0 for change in lone["changes"])
 
 
+@pytest.mark.wide
 def test_more_ranks_predict_the_same(lone: dict[str, Any], tmp_path: Path) -> None:
     split = predicted(tmp_path, "--system", "t3000", "--split", "1x2")
     assert split["ranks"] == 2

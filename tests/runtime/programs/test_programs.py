@@ -46,7 +46,7 @@ def alone(program: str) -> tuple[float, str]:
     return outcome(done.stdout)
 
 
-@pytest.mark.parametrize("program", sweep(PROGRAMS, quick=["latent_experts.py"]))
+@pytest.mark.parametrize("program", sweep(PROGRAMS))
 def test_a_program_has_the_values_of_pytorch(program: str) -> None:
     assert alone(program)[0] > 0.999
 

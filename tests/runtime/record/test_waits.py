@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.launch import tt_run
 
 STARTED = """
@@ -29,6 +31,7 @@ comm.Barrier()
 """
 
 
+@pytest.mark.wide
 def test_what_was_started_is_named_and_its_ranks_alone(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(STARTED)
     words = ("--record", "record", "--emulate", "--system", "t3000", "--split", "1x4")

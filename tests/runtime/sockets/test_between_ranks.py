@@ -60,9 +60,9 @@ x = ttnn.from_torch(np.ones((4, 4), np.float32), device=mesh_device)
             ["recv_async", "program.py"],
         ),
         # One end is never built.
-        ("if rank == 0: socket(0, 1)\n", ["MeshSocket", "rank 1"]),
+        pytest.param("if rank == 0: socket(0, 1)\n", ["MeshSocket", "rank 1"], marks=pytest.mark.wide),
         # The ends are built in another order.
-        ("socket(0, 1) if rank == 0 else socket(1, 0)\n", ["MeshSocket"]),
+        pytest.param("socket(0, 1) if rank == 0 else socket(1, 0)\n", ["MeshSocket"], marks=pytest.mark.wide),
         # Another spec than what is waited for.
         (
             "s = socket(0, 1)\n"
@@ -73,13 +73,14 @@ x = ttnn.from_torch(np.ones((4, 4), np.float32), device=mesh_device)
             ["waits for a tensor of shape [8, 4]", "sent shape [4, 4]"],
         ),
         # A sender that sends once, a receiver that waits for two.
-        (
+        pytest.param(
             "s = socket(0, 1)\n"
             "if rank == 0: ttnn.experimental.send_async(x, s)\n"
             "else:\n"
             "    for _ in range(2):\n"
             "        ttnn.experimental.recv_async(x, s); ttnn.synchronize_device(mesh_device)\n",
             ["recv_async", "rank 0"],
+            marks=pytest.mark.wide,
         ),
     ],
 )
@@ -93,7 +94,7 @@ def test_what_would_hang_is_an_error(body, wanted):
 WHOLE = {2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.wide), 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.wide)])
 def test_pairs_between_parts_of_one_mesh_are_the_same_on_any_split(ranks):
     """`create_socket_pair` on parts that several ranks host: each receives what it does when one process holds both ends."""
     path = ROOT / "configs" / "mgd" / f"{WHOLE[ranks]}.textproto"
@@ -107,6 +108,7 @@ def test_pairs_between_parts_of_one_mesh_are_the_same_on_any_split(ranks):
     assert {line for lines in said for line in lines} == set(alone)
 
 
+@pytest.mark.wide
 def test_ranks_that_build_other_pairs_are_told():
     body = HEAD.replace("MeshShape(2, 2)", "MeshShape(2, 4)").replace(
         "x = ttnn.from_torch", "y = ttnn.from_torch"

@@ -92,6 +92,7 @@ def test_every_rank_reads_what_one_rank_would(ranks: int) -> None:
     assert answers(ranks, TOUR) == [alone()] * ranks
 
 
+@pytest.mark.wide
 def test_a_rank_holds_and_prints_only_its_own_shards() -> None:
     first, second = answers(2, LOCAL)
     assert first["local"] == [True, True, False, False] * 2
@@ -103,6 +104,7 @@ def test_a_rank_holds_and_prints_only_its_own_shards() -> None:
     assert coords[1] == [f"MeshCoordinate([{r}, {c}])" for r in (0, 1) for c in (2, 3)]
 
 
+@pytest.mark.wide
 def test_a_submesh_of_another_rank_can_be_used_but_not_read() -> None:
     body = """
 sub = md.create_submesh(MeshShape(2, 2))
@@ -125,6 +127,7 @@ except RuntimeError as error:
     )
 
 
+@pytest.mark.wide
 def test_shards_of_devices_are_read_where_they_are() -> None:
     body = """
 tensor = from_torch(ar(8), mesh_mapper=ShardTensorToMesh(md, 0), device=md)
@@ -164,6 +167,7 @@ if md.get_view().is_local(MeshCoordinate(0, 0)):
     assert "is_local(coord)" in second["error"]
 
 
+@pytest.mark.wide
 def test_writes_reach_the_local_shards() -> None:
     body = """
 device = from_torch(ar(8, 2) * 0, mesh_mapper=ShardTensorToMesh(md, 0), device=md)
@@ -179,6 +183,7 @@ out["shards"] = host.to(md).to_numpy(ConcatMeshToTensor(md, 0)).tolist()
     assert answers(2, body) == [expected] * 2
 
 
+@pytest.mark.wide
 def test_one_rank_writes_the_file_of_all(tmp_path: Any) -> None:
     body = """
 path = sys.argv[1] + "/x.tensorbin"

@@ -13,6 +13,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH, cores
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
 from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
+from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.mesh import MeshDevice
@@ -224,7 +225,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["move", "reallocate"])
+@pytest.mark.parametrize("name", sweep(["move", "reallocate"], quick=["move"]))
 @pytest.mark.parametrize("kind", SHARED)
 def test_what_another_tensor_has_is_not_moved(one: MeshDevice, name: str, kind: str) -> None:
     first = put(one, NUMBERS.reshape(SHAPE), BF16)

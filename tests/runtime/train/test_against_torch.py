@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import thinned
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
@@ -171,7 +172,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("module", "optimizer"), PAIRS)
+@pytest.mark.parametrize(("module", "optimizer"), thinned(PAIRS, 3))
 def test_twenty_steps(opened: Any, module: str, optimizer: str) -> None:
     torch = torch_or_skip()
     context = opened()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.tensor.conversion.devices import from_device
@@ -47,7 +48,7 @@ def steps(opened: Any, devices: int = 1) -> list[bytes]:
     return [*found, *(weights[name].get_value().shards.data.tobytes() for name in sorted(weights))]
 
 
-@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("devices", [1, pytest.param(4, marks=pytest.mark.wide)])
 def test_steps_have_the_same_bits_packed_and_dense(
     opened: Any, monkeypatch: pytest.MonkeyPatch, devices: int
 ) -> None:
@@ -88,7 +89,7 @@ def test_gradients_and_stepped_weights_are_at_rest(opened: Any, monkeypatch: pyt
         assert np.array_equal(to_wire(value.shards.data), buffer.bits)
 
 
-@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
+@pytest.mark.parametrize("arithmetic", sweep(["float32", "bfloat16"], quick=["bfloat16"]))
 def test_no_gradient_of_an_earlier_step_is_held(opened: Any, arithmetic: str) -> None:
     context = opened((1, 1), arithmetic)
     layer, optimizer, data = layer_and_optimizer()

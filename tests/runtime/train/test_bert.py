@@ -80,6 +80,7 @@ def test_twenty_steps(opened: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(tensor.to_numpy(), after[name].to_numpy(), atol=1e-3, err_msg=name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("pooled", [False, True])
 def test_bert(opened: Any, tmp_path: Path, pooled: bool) -> None:
     torch, transformers = torch_or_skip(), transformers_or_skip()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import sweep
 from tt_run import contract
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd import arithmetic
@@ -306,7 +307,7 @@ def test_gradients_are_averaged_over_axes_by_their_names(opened_mesh: Any, axes:
 @pytest.mark.parametrize(
     "runner", [RunnerType.Default, pytest.param(RunnerType.MemoryEfficient, marks=pytest.mark.wide)]
 )
-@pytest.mark.parametrize("wrapped", ["blocks and root", "root", "lazy"])
+@pytest.mark.parametrize("wrapped", sweep(["blocks and root", "root", "lazy"], quick=["blocks and root"]))
 def test_cut_parameters_train_as_data_parallel_ones(
     opened_mesh: Any, wrapped: str, runner: RunnerType
 ) -> None:
@@ -339,7 +340,7 @@ def test_cut_parameters_train_as_data_parallel_ones(
         assert np.abs(ours - theirs).max() <= 2e-5, name
 
 
-@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", sweep(["float32", "bfloat16"], quick=["bfloat16"]))
 def test_without_clipping_the_bits_are_those_of_data_parallelism(opened_mesh: Any, kind: str) -> None:
     def run(name: str, whole: Sequence[str] = ()) -> dict[str, bytes]:
         context = opened_mesh((1, 4), ("_", name), kind)

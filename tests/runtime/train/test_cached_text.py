@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sweep import sweep
 from tt_run.runtime.train.autograd.graph import GradMode
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.cached_text import (
@@ -85,11 +86,20 @@ def most_likely(model: Any, prompt: list[int]) -> list[int]:
     return text
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2)])
-@pytest.mark.parametrize("length", [1, 5, 32, 33])
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(
+    ("kind", "length", "shape"),
+    sweep(
+        [
+            pytest.param(kind, length, shape, id=f"{kind}-{length}-{shape[1]}")
+            for kind in MODELS
+            for length in (1, 5, 32, 33)
+            for shape in ((1, 1), (1, 2))
+        ],
+        quick=["llama-5-1", "qwen3-1-2", "decoder-33-1"],
+    ),
+)
 def test_kept_keys_and_values_change_no_token(
-    opened: Any, kind: str, shape: tuple[int, int], length: int
+    opened: Any, kind: str, length: int, shape: tuple[int, int]
 ) -> None:
     context = opened(shape, "float32", tp=shape[1] > 1)
     model = MODELS[kind]()

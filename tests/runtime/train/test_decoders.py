@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
+from tests.sweep import sweep, thinned
 from tt_run.runtime import ops
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -102,7 +103,7 @@ def compare(torch: Any, ours: Any, theirs: Any, load: Any, entries: int = ENTRIE
         assert float(np.abs(found[name] - wanted).max()) <= 3e-4 * scale, name
 
 
-@pytest.mark.parametrize("runner", [RunnerType.Default, RunnerType.MemoryEfficient])
+@pytest.mark.parametrize("runner", sweep(RunnerType, quick=[RunnerType.Default]))
 @pytest.mark.parametrize(
     "changes",
     [
@@ -243,7 +244,12 @@ def both_deepseeks(transformers: Any) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize(
-    "pair", [pytest.param(both_llamas, marks=pytest.mark.slow), both_qwen3, both_deepseeks]
+    "pair",
+    [
+        pytest.param(both_llamas, marks=pytest.mark.slow),
+        both_qwen3,
+        pytest.param(both_deepseeks, marks=pytest.mark.wide),
+    ],
 )
 def test_twenty_steps(opened: Any, pair: Any) -> None:
     """Losses of twenty steps of SGD with momentum, and the parameters after them, beside those of `transformers`."""
@@ -503,16 +509,19 @@ def a_tied_qwen3(cut: bool) -> Qwen3:
 
 @pytest.mark.parametrize(
     ("form", "make"),
-    [
-        ((1, 2), a_llama),
-        ((2, 1), a_llama),
-        ((2, 2), a_llama),
-        ((1, 2), a_deepseek),
-        ((2, 2), a_deepseek),
-        ((2, 2), experts_alone),
-        ((1, 2), a_qwen3),
-        ((1, 2), a_tied_qwen3),
-    ],
+    thinned(
+        [
+            ((1, 2), a_llama),
+            ((2, 1), a_llama),
+            ((2, 2), a_llama),
+            ((1, 2), a_deepseek),
+            ((2, 2), a_deepseek),
+            ((2, 2), experts_alone),
+            ((1, 2), a_qwen3),
+            ((1, 2), a_tied_qwen3),
+        ],
+        3,
+    ),
 )
 def test_a_model_over_axes_is_that_of_one_device(
     opened: Any, form: tuple[int, int], make: Any, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.e2e.launch import ROOT, environment, tt_run
+from tests.sweep import sweep
 from tt_run import contract
 from tt_run.runtime.mesh import system_mesh
 from tt_run.runtime.train.autograd import device
@@ -63,6 +64,7 @@ def test_linear_regression() -> None:
     assert float(prediction) == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.wide
 def test_nanogpt() -> None:
     ran = tt_run(*N150, PROGRAMS / "guide_nanogpt.py", TEXT).check()
     losses = [float(text) for text in lines(ran.out, "Loss:")]
@@ -126,6 +128,7 @@ def test_tinyllama(tmp_path: Path) -> None:
     assert len(set(ids)) > 1
 
 
+@pytest.mark.wide
 def test_modules_memory_and_rates() -> None:
     ran = tt_run(*N150, PROGRAMS / "guide_modules.py").check()
     names = (
@@ -141,6 +144,7 @@ def test_modules_memory_and_rates() -> None:
     assert samples > 0
 
 
+@pytest.mark.wide
 def test_parallelism() -> None:
     ran = tt_run("--emulate", "--system", "galaxy", "python", PROGRAMS / "guide_parallelism.py").check()
     errors = lines(ran.out, "error ")
@@ -188,7 +192,7 @@ LINE = str(ROOT / "configs" / "mgd" / "galaxy_1x32_mesh_graph_descriptor.textpro
     ("shape", "env", "told"),
     [
         pytest.param("1x8", {}, "", id="8 devices choose the T3000 as a line", marks=pytest.mark.wide),
-        pytest.param("1x32", {}, "", id="32 devices choose the Galaxy as a line"),
+        pytest.param("1x32", {}, "", id="32 devices choose the Galaxy as a line", marks=pytest.mark.wide),
         pytest.param("4x8", {}, "laid out row by row", id="the guide's example on the file that is chosen"),
         pytest.param(
             "4x8",
@@ -208,11 +212,14 @@ def test_a_descriptor_is_chosen(shape: str, env: dict[str, str], told: str) -> N
 
 @pytest.mark.parametrize(
     ("shape", "env", "told"),
-    [
-        ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE}, "mesh_shape [4, 8] does not fit"),
-        ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "yes"}, "is not one of fit, any"),
-        ("1x8", {"TT_MESH_GRAPH_DESC_PATH": "/absent.textproto"}, "/absent.textproto"),
-    ],
+    sweep(
+        [
+            ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE}, "mesh_shape [4, 8] does not fit"),
+            ("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "yes"}, "is not one of fit, any"),
+            ("1x8", {"TT_MESH_GRAPH_DESC_PATH": "/absent.textproto"}, "/absent.textproto"),
+        ],
+        quick=["1x8"],
+    ),
 )
 def test_a_descriptor_that_does_not_do(shape: str, env: dict[str, str], told: str) -> None:
     ran = run_alone(OPEN, shape, env)

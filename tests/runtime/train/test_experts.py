@@ -280,9 +280,9 @@ def test_the_tokens_of_all_devices_move_the_bias(opened_mesh: Any, kind: str) ->
 @pytest.mark.parametrize(
     ("shape", "kinds", "runner"),
     [
-        ((1, 4), ("tp",), "default"),
+        pytest.param((1, 4), ("tp",), "default", marks=pytest.mark.wide),
         ((1, 4), ("tp",), "memory_efficient"),
-        ((2, 2), ("ddp", "tp"), "default"),
+        pytest.param((2, 2), ("ddp", "tp"), "default", marks=pytest.mark.wide),
         ((2, 2), ("fsdp", "tp"), "default"),
     ],
 )

@@ -55,7 +55,7 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         pytest.param(("--system", "n300"), "tp", id="tp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n300-x2"), "tp", id="tp4", marks=pytest.mark.slow),
         pytest.param(("--system", "loudbox"), "tp", id="tp8", marks=pytest.mark.wide),
-        pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
+        pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4", marks=pytest.mark.wide),
         pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_tp", id="pp2-tp2", marks=pytest.mark.wide),
@@ -94,6 +94,7 @@ def test_every_form_equals_one_device(
     assert_same_training(folder, words, form, optimizer)
 
 
+@pytest.mark.wide
 def test_a_stage_that_several_ranks_share_is_told(folder: Path) -> None:
     """A pipeline passes activations from rank to rank: two ranks of one mesh would wait for each other."""
     words = ("--emulate", "--system", "n300", "--meshes", "2", "--split", "1x2")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
@@ -113,7 +114,7 @@ def assert_close(ours: np.ndarray, other: Any, bound: float, what: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
+@pytest.mark.parametrize("arithmetic", sweep(["float32", "bfloat16"], quick=["bfloat16"]))
 @pytest.mark.parametrize("name", CASES)
 def test_logits_and_all_gradients(opened: Any, name: str, arithmetic: str) -> None:
     torch = torch_or_skip()
@@ -138,8 +139,16 @@ def test_logits_and_all_gradients(opened: Any, name: str, arithmetic: str) -> No
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("arithmetic", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", [pytest.param("nanogpt", marks=pytest.mark.slow), "gpt2", "llama"])
+@pytest.mark.parametrize(
+    ("name", "arithmetic"),
+    [
+        *(pytest.param("nanogpt", each, marks=pytest.mark.slow) for each in ("float32", "bfloat16")),
+        pytest.param("gpt2", "float32", marks=pytest.mark.wide),
+        pytest.param("gpt2", "bfloat16", marks=pytest.mark.wide),
+        pytest.param("llama", "float32", marks=pytest.mark.wide),
+        ("llama", "bfloat16"),
+    ],
+)
 def test_twenty_steps_follow_the_same_curve(opened: Any, name: str, arithmetic: str) -> None:
     torch = torch_or_skip()
     context = opened((1, 1), arithmetic)

@@ -95,11 +95,11 @@ def qwen3(entries: int) -> Twin:
 @pytest.mark.parametrize(
     ("make", "batch", "length", "entries"),
     [
-        (nanogpt, 3, 17, 61),
+        pytest.param(nanogpt, 3, 17, 61, marks=pytest.mark.wide),
         pytest.param(nanogpt, 1, 1, 33, marks=pytest.mark.wide),
-        (llama, 5, 29, 97),
+        pytest.param(llama, 5, 29, 97, marks=pytest.mark.wide),
         pytest.param(llama, 1, 33, 127, marks=pytest.mark.wide),
-        (decoder, 3, 31, 83),
+        pytest.param(decoder, 3, 31, 83, marks=pytest.mark.wide),
         (qwen3, 1, 13, 101),
     ],
 )

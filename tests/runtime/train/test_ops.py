@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import thinned
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -258,7 +259,7 @@ MASKS: dict[str, tuple[int, int, Callable[[int, int], np.ndarray] | None]] = {
 
 
 @pytest.mark.parametrize("groups", [4, 2, 1])
-@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("kind", thinned(MASKS, 2))
 def test_attention(compare: Any, groups: int, kind: str) -> None:
     torch = torch_or_skip()
     queries, keys, make = MASKS[kind]

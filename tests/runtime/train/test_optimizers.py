@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import thinned
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -109,7 +110,7 @@ ADAMW_KINDS = [adamw.AdamW, adamw.MorehAdamW, adamw.AdamWComposite, adamw.AdamWF
 
 @pytest.mark.torch
 @pytest.mark.parametrize("kind", [sgd.SGD, sgd.SGDComposite])
-@pytest.mark.parametrize("settings", SGD_OPTIONS, ids=str)
+@pytest.mark.parametrize("settings", thinned(SGD_OPTIONS, 3), ids=str)
 def test_sgd(kind: Any, settings: dict[str, Any]) -> None:
     parameters, losses, _ = ours(lambda p: kind(p, sgd.SGDConfig.make(lr=0.01, **settings)))
     expected, curve = theirs(lambda torch, p: torch.optim.SGD(p, lr=0.01, **settings))
@@ -119,7 +120,7 @@ def test_sgd(kind: Any, settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("settings", ADAMW_OPTIONS)
+@pytest.mark.parametrize("settings", thinned(ADAMW_OPTIONS, 3))
 def test_adamw(settings: dict[str, Any]) -> None:
     given = {name: value for name, value in settings.items() if name not in ("beta1", "beta2", "epsilon")}
     betas, eps = (settings["beta1"], settings["beta2"]), settings["epsilon"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
-from tests.sweep import sweep
+from tests.sweep import sweep, thinned
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
@@ -140,20 +140,20 @@ def train(
 TIED: dict[str, Any] = {"weight_tying": WeightTyingType.Enabled}
 TOGETHER: list[Any] = [
     pytest.param("fsdp", TIED, marks=pytest.mark.wide),
-    ("tp", TIED),
+    pytest.param("tp", TIED, marks=pytest.mark.wide),
     ("tp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}),
     pytest.param(
         "dp x tp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}, marks=pytest.mark.wide
     ),
-    ("sp", TIED),
+    pytest.param("sp", TIED, marks=pytest.mark.wide),
     pytest.param(
         "dp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}, marks=pytest.mark.wide
     ),
     ("fsdp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}),
-    ("cp x tp", TIED),
+    pytest.param("cp x tp", TIED, marks=pytest.mark.wide),
     pytest.param("fsdp", {"adapted": True}, marks=pytest.mark.wide),
     pytest.param("fsdp x tp", {"adapted": True}, marks=pytest.mark.wide),
-    ("fsdp x sp", {"adapted": True}),
+    pytest.param("fsdp x sp", {"adapted": True}, marks=pytest.mark.wide),
     pytest.param("fsdp", {"adapted": "when cut"}, marks=pytest.mark.wide),
     pytest.param("fsdp x tp", {"adapted": "when cut"}, marks=pytest.mark.wide),
     ("fsdp x sp", {"adapted": "when cut"}),
@@ -181,7 +181,10 @@ def test_what_goes_together_with_a_form(opened_mesh: Any, form: str, what: dict[
         np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("form", ["one", "sp", pytest.param("dp x fsdp", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param("one", marks=pytest.mark.wide), "sp", pytest.param("dp x fsdp", marks=pytest.mark.slow)],
+)
 def test_blocks_that_are_recomputed_train_adapters_behind_a_frozen_table(opened_mesh: Any, form: str) -> None:  # noqa: F811
     """What comes into the first block wants no gradient, what is trained is within: the same bits as with all activations kept."""
     shape, axes, sequence = FORMS.get(form, ((1, 1), ("_", "__"), False))
@@ -232,7 +235,7 @@ RUNS = [
 
 
 @pytest.mark.filterwarnings("ignore:fully_shard")  # a bias that is cut already stays whole
-@pytest.mark.parametrize(("form", "runner"), RUNS)
+@pytest.mark.parametrize(("form", "runner"), thinned(RUNS, 2))
 def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: RunnerType) -> None:  # noqa: F811
     losses, expected = train(opened_mesh((1, 1), ("_", "__")), ("_", "__"), False, RunnerType.Default)
     shape, axes, sequence = FORMS[form]
@@ -247,7 +250,7 @@ def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: Runner
     "form",
     sweep(
         ["dp", "tp", "sp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp", "fsdp x sp", "cp x tp"],
-        quick=["tp", "cp", "dp x fsdp"],
+        quick=["dp x fsdp"],
     ),
 )
 def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
@@ -311,7 +314,7 @@ def configured(
         quick=[(2, 2)],
     ),
 )
-@pytest.mark.parametrize("model", ["gpt2", "llama"])
+@pytest.mark.parametrize("model", [pytest.param("gpt2", marks=pytest.mark.wide), "llama"])
 def test_a_configuration_cuts_parameters(
     opened: Any, shape: tuple[int, int], kinds: list[str], model: str
 ) -> None:
@@ -336,7 +339,7 @@ def test_a_configuration_cuts_parameters(
         quick=[(2, 2)],
     ),
 )
-@pytest.mark.parametrize("model", ["llama", "qwen3"])
+@pytest.mark.parametrize("model", [pytest.param("llama", marks=pytest.mark.wide), "qwen3"])
 def test_positions_in_a_zigzag_train_as_on_one_device(
     opened: Any, shape: tuple[int, int], kinds: list[str], model: str
 ) -> None:

@@ -102,7 +102,7 @@ def test_logits_and_gradients(opened: Any, changes: dict[str, Any]) -> None:
         assert float(np.abs(found[name] - wanted).max()) <= 5e-4 * scale, name
 
 
-@pytest.mark.parametrize("form", [(1, 2), (2, 2)])
+@pytest.mark.parametrize("form", [pytest.param((1, 2), marks=pytest.mark.wide), (2, 2)])
 def test_over_axes_as_on_one_device(
     opened: Any, form: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
+from tests.sweep import thinned
 from tt_run.runtime import queues
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import testing
@@ -80,14 +81,17 @@ def test_a_tensor_of_a_mesh_is_read_with_its_copies(opened_mesh: Any) -> None:  
 
 @pytest.mark.parametrize(
     ("strategy", "placement", "adapted"),
-    [
-        (TPStrategy.TENSOR, EmbeddingPlacement.VocabParallel, False),
-        (TPStrategy.TENSOR, EmbeddingPlacement.FeatureParallel, True),
-        (None, EmbeddingPlacement.Replicated, True),
-        (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.Replicated, False),
-        (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.VocabParallel, False),
-        (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.FeatureParallel, False),
-    ],
+    thinned(
+        [
+            (TPStrategy.TENSOR, EmbeddingPlacement.VocabParallel, False),
+            (TPStrategy.TENSOR, EmbeddingPlacement.FeatureParallel, True),
+            (None, EmbeddingPlacement.Replicated, True),
+            (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.Replicated, False),
+            (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.VocabParallel, False),
+            (TPStrategy.TENSOR_SEQUENCE, EmbeddingPlacement.FeatureParallel, False),
+        ],
+        3,
+    ),
 )
 def test_a_form_trains_as_one_device(
     opened_mesh: Any,  # noqa: F811

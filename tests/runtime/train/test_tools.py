@@ -370,6 +370,7 @@ def analysed(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.wide
 def test_a_log_is_analysed(opened: Any, tmp_path: Path) -> None:
     context = opened((1, 1), "bfloat16")
     log = tmp_path / "memory.log"

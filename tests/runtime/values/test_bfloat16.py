@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import sweep
 from tt_run.runtime.values import torch_rounding
 from tt_run.runtime.values.bfloat16 import (
     SMALL,
@@ -130,7 +131,12 @@ def test_the_wire_keeps_every_bit_of_nan_and_of_the_smallest(shape: tuple[int, .
     assert np.array_equal(to_wire(turned), np.swapaxes(bits, 0, -1) if values.ndim else bits)
 
 
-@pytest.mark.parametrize("size", [BLOCK, BLOCK - 1, BLOCK - 32768, SMALL + 1, SMALL + 31, 2 * BLOCK + 256])
+@pytest.mark.parametrize(
+    "size",
+    sweep(
+        [BLOCK, BLOCK - 1, BLOCK - 32768, SMALL + 1, SMALL + 31, 2 * BLOCK + 256], quick=[BLOCK, SMALL + 1]
+    ),
+)
 @pytest.mark.parametrize("payload", [0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_a_nan_anywhere_keeps_its_sign_and_nothing_else(size: int, payload: int) -> None:
     for place in (0, size // 2, size - 1):

@@ -169,6 +169,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.wide
 def test_ranks_that_have_no_room_hold_their_weights_once(tmp_path: Path):
     hosts = configs_root() / "mgd" / "t3k_2x4_two_hosts.textproto"
     env = {contract.RUN_DIR: str(tmp_path), contract.MESH_GRAPH_DESC_PATH: str(hosts)}

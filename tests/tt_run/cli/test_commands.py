@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import thinned
 from tt_run.cli.commands import COMMANDS, named_command
 from tt_run.cli.help import _typed
 from tt_run.cli.main import run
@@ -145,13 +146,16 @@ def test_a_replay_has_one_debugger(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("words", "idle"),
-    [
-        ("examples --to x", ["--to"]),
-        ("doctor --dry-run --emit slurm", ["--dry-run", "--emit"]),
-        ("--doctor --print-env 0", ["--print-env"]),
-        ("validate-model --points none.tsv --all-rows --output x.yaml", ["--output", "--all-rows"]),
-        ("validate-model --calibrate none.tsv --all-rows --output x.yaml", []),
-    ],
+    thinned(
+        [
+            ("examples --to x", ["--to"]),
+            ("doctor --dry-run --emit slurm", ["--dry-run", "--emit"]),
+            ("--doctor --print-env 0", ["--print-env"]),
+            ("validate-model --points none.tsv --all-rows --output x.yaml", ["--output", "--all-rows"]),
+            ("validate-model --calibrate none.tsv --all-rows --output x.yaml", []),
+        ],
+        3,
+    ),
 )
 def test_options_of_subcommands_that_do_nothing_are_told(
     tmp_path: Path,

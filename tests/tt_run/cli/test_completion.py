@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import thinned
 from tt_run.cli.completion import completion_script
 from tt_run.cli.line_ranks import ranks_of_line
 
@@ -73,7 +74,7 @@ def run(folder: Path, *words: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.parametrize(("line", "offered"), OFFERED, ids=[line for line, _ in OFFERED])
+@pytest.mark.parametrize(("line", "offered"), thinned(OFFERED, 3), ids=[line for line, _ in OFFERED])
 def test_bash(folder: Path, line: str, offered: str) -> None:
     words = line.split(" ")
     ask = f'COMP_WORDS=(tt-run {line}); COMP_CWORD={len(words)}; _tt_run; printf "%s\\n" "${{COMPREPLY[@]}}"'
@@ -209,18 +210,25 @@ def _typed(folder: Path, setup: str, keys: str, is_seen: Callable[[str], bool]) 
 
 @pytest.mark.parametrize(
     "setup",
-    ["source ./of.zsh", "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/dump"],
-    ids=["sourced", "from-fpath"],
+    [
+        pytest.param("source ./of.zsh", id="sourced", marks=pytest.mark.wide),
+        pytest.param(
+            "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/dump", id="from-fpath"
+        ),
+    ],
 )
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [
-        ("--emulate --system t3000-two-h", "t3000-two-hosts "),
-        ("replay --al", "--allow-changes "),
-        ("--emulate --system=t3000-two-h", "--system=t3000-two-hosts "),
-        ("help repl", "replay "),
-        ("python prog", "program.py "),
-    ],
+    thinned(
+        [
+            ("--emulate --system t3000-two-h", "t3000-two-hosts "),
+            ("replay --al", "--allow-changes "),
+            ("--emulate --system=t3000-two-h", "--system=t3000-two-hosts "),
+            ("help repl", "replay "),
+            ("python prog", "program.py "),
+        ],
+        3,
+    ),
 )
 def test_zsh(folder: Path, setup: str, line: str, offered: str) -> None:
     if shutil.which("zsh") is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import sweep
 from tt_run.errors import LauncherError
 from tt_run.launch.discover import _locked
 
@@ -119,6 +120,7 @@ def test_what_is_known_is_used_until_a_refresh_is_asked_for(machine: Path) -> No
     assert times_asked(machine) == 2
 
 
+@pytest.mark.wide
 def test_results_under_the_long_name_are_known_too(machine: Path) -> None:
     """Where they were written while another discovery had the short one."""
     assert discovered(machine, "true").returncode == 0
@@ -201,7 +203,9 @@ def test_there_must_be_something_to_discover(machine: Path) -> None:
     assert "TTR009" in answer.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), sweep([(signal.SIGINT, 130), (signal.SIGTERM, 143)], quick=[signal.SIGTERM])
+)
 def test_a_discovery_that_the_user_ends_leaves_nothing(machine: Path, number: int, code: int) -> None:
     generator = machine / "build/tools/scaleout/generate_rank_bindings"
     generator.write_text("#!/bin/sh\necho $$ > started.part; mv started.part started; exec sleep 60\n")

@@ -42,6 +42,7 @@ def test_what_ranks_and_mpirun_print_is_not_read(tmp_path: Path) -> None:
     assert check.text.startswith("have met, Open MPI")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("script", "says"),
     [
@@ -93,6 +94,7 @@ def test_numpy_without_a_fast_blas_is_a_warning() -> None:
     assert products("2.2.4", SLOW_PRODUCTS).ok is True and products("2.2.4", SLOW_PRODUCTS - 1).ok is None
 
 
+@pytest.mark.wide
 def test_this_numpy_has_been_timed() -> None:
     [check] = [check for check in local_checks(Machine.current()) if check.name == "NumPy"]
     assert check.text.startswith(f"{version('numpy')}, ") and "billion operations a second" in check.text

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.sweep import sweep
 from tt_run.cli.comparison.candidates import candidates
 from tt_run.cli.comparison.outcomes import (
     CandidateOutcome,
@@ -324,7 +325,10 @@ def test_a_script_that_is_not_there_is_told_before_the_first_candidate(
     assert "TTR013" in said and "train.py" in said and "1 of" not in said
 
 
-@pytest.mark.parametrize(("values", "shapes"), [((), "on"), (("--values",), "")])
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    ("values", "shapes"), sweep([((), "on"), (("--values",), "")], quick=[("--values",)])
+)
 def test_candidates_compute_values_where_they_are_asked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: tuple[str, ...], shapes: str
 ) -> None:
@@ -336,6 +340,7 @@ def test_candidates_compute_values_where_they_are_asked_to(
     assert (tmp_path / "shapes").read_text() == shapes
 
 
+@pytest.mark.wide
 def test_a_program_that_wants_values_says_what_gives_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -406,6 +411,7 @@ def test_a_plot_marks_every_candidate_and_joins_the_front(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.wide
 def test_the_plot_is_written_into_a_new_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

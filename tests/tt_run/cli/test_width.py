@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.sweep import sweep
 from tt_run.cli import execute
 from tt_run.cli.commands import looking, ls
 
@@ -71,7 +72,7 @@ def shown(columns: int, module: str, *words: str) -> list[str]:
     return data.decode().replace("\r\n", "\n").splitlines()
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", sweep([60, 80], quick=[60]))
 @pytest.mark.parametrize(
     "line",
     [

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.sweep import thinned
 from tests.tt_run.launch.conftest import DEADLINE
 from tt_run.launch.wrapper import HOOK_FOLDER
 from tt_run.supervise.folder import RunFolder
@@ -118,23 +119,26 @@ def test_a_better_record_is_kept(hooked: HookedPython) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "code"),
-    [
-        ("raise ValueError", 1),
-        ("raise KeyboardInterrupt", 130),
-        ("sys.exit(3)", 3),
-        ("sys.exit('message')", 1),
-        ("raise SystemExit(5)", 5),
-        ("raise SystemExit('message')", 1),
-        ("class Own(SystemExit): pass\nraise Own(6)", 6),
-        ("sys.exit(True)", 1),
-        ("sys.exit(259)", 3),
-        ("sys.exit(256)", 1),  # 0 to the system
-        ("raise SystemExit(-512)", 1),
-        ("sys.exit(1 << 70)", 255),
-        ("sys.exit(3 - (1 << 63))", 3),
-        ("sys.exit(3 - (1 << 64))", 255),
-        ("exit_later = lambda: sys.exit(4)\nexit_later()", 4),
-    ],
+    thinned(
+        [
+            ("raise ValueError", 1),
+            ("raise KeyboardInterrupt", 130),
+            ("sys.exit(3)", 3),
+            ("sys.exit('message')", 1),
+            ("raise SystemExit(5)", 5),
+            ("raise SystemExit('message')", 1),
+            ("class Own(SystemExit): pass\nraise Own(6)", 6),
+            ("sys.exit(True)", 1),
+            ("sys.exit(259)", 3),
+            ("sys.exit(256)", 1),  # 0 to the system
+            ("raise SystemExit(-512)", 1),
+            ("sys.exit(1 << 70)", 255),
+            ("sys.exit(3 - (1 << 63))", 3),
+            ("sys.exit(3 - (1 << 64))", 255),
+            ("exit_later = lambda: sys.exit(4)\nexit_later()", 4),
+        ],
+        3,
+    ),
 )
 def test_a_failure_while_mpi_is_up_ends_the_process(hooked: HookedPython, ending: str, code: int) -> None:
     ran = hooked.run(f"import sys\nfrom mpi4py import MPI\nprint('before')\n{ending}\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.jobs import until
+from tests.sweep import sweep
 from tt_run.launch.keeper import Order
 from tt_run.launch.started_job import KeptJob
 
@@ -93,7 +94,10 @@ def test_a_program_that_cannot_be_executed(tmp_path: Path) -> None:
         KeptJob(Order((str(tmp_path / "missing"),), tmp_path, {}))
 
 
-@pytest.mark.parametrize("way", ["setsid", "setsid env -i", "setsid setsid -f", "setsid -f env -i"])
+@pytest.mark.parametrize(
+    "way",
+    sweep(["setsid", "setsid env -i", "setsid setsid -f", "setsid -f env -i"], quick=["setsid -f env -i"]),
+)
 def test_what_leaves_its_session_and_environment_is_found(tmp_path: Path, mark: str, way: str) -> None:
     job = KeptJob(order(f"OMPI_COMM_WORLD_RANK=3 {way} sleep {mark} & sleep 0.1", tmp_path))
     until(lambda: job.poll() is not None, 10, "the end")
@@ -109,7 +113,7 @@ def test_what_ignores_its_end_is_killed(tmp_path: Path, mark: str) -> None:
     assert not running(mark)
 
 
-@pytest.mark.parametrize("victim", ["starter", "its group"])
+@pytest.mark.parametrize("victim", sweep(["starter", "its group"], quick=["its group"]))
 def test_nothing_is_left_when_the_starter_is_killed(tmp_path: Path, mark: str, victim: str) -> None:
     script = f"setsid -f env -i sleep {mark}; trap '' TERM; while :; do sleep 0.0{mark}; done"
     starter = subprocess.Popen([sys.executable, "-c", STARTER, script], cwd=tmp_path, start_new_session=True)

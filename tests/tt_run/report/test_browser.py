@@ -11,6 +11,8 @@ import pytest
 
 from tests.tt_run.report.conftest import Reported
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture(scope="module")
 def page(chromium: Any, reported: Reported) -> Iterator[Any]:

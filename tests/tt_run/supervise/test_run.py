@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.sweep import thinned
 from tests.tt_run.launch.conftest import plan_of
 from tests.tt_run.supervise.local import LocalBackend
 from tt_run.contract import Exit
@@ -33,8 +35,11 @@ QUIET = RunOptions(tee=Tee("none"))
 NO_FOLDER = "PMIx detected a call to mkdir was unable to create the desired directory:"
 
 
-def test_runs_of_two_containers_in_one_second_have_folders_of_their_own(tmp_path: Path) -> None:
+def test_runs_of_two_containers_in_one_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In each of them tt-run may have the same number."""
+    monkeypatch.setattr(time, "strftime", lambda form: "20261122-120000")
     first = predicted_folder(None, tmp_path)
     make_folder(first)
     again = [predicted_folder(None, tmp_path) for _ in range(2)]
@@ -327,15 +332,18 @@ class TestReport:
 
     @pytest.mark.parametrize(
         ("missing", "advice"),
-        [
-            ("ttnn", "add --emulate"),
-            ("ttml.ops", "add --emulate"),
-            ("tt_run", sys.executable),
-            ("torch.nn", "pip install torch"),
-            ("tt_lib.tensor", "import ttnn"),
-            ("torc", "did you mean import torch?"),
-            ("my_layers", "PYTHONPATH=/folder/of/my_layers tt-run …"),
-        ],
+        thinned(
+            [
+                ("ttnn", "add --emulate"),
+                ("ttml.ops", "add --emulate"),
+                ("tt_run", sys.executable),
+                ("torch.nn", "pip install torch"),
+                ("tt_lib.tensor", "import ttnn"),
+                ("torc", "did you mean import torch?"),
+                ("my_layers", "PYTHONPATH=/folder/of/my_layers tt-run …"),
+            ],
+            4,
+        ),
     )
     def test_a_package_that_the_ranks_lack(self, failed: Attempt, missing: str, advice: str) -> None:
         message = f"No module named '{missing}'"
@@ -415,33 +423,36 @@ class TestReport:
 
     @pytest.mark.parametrize(
         ("said", "advice"),
-        [
-            ("not enough space for /dev/shm/sm_segment", "--shm-size"),
-            ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
-            (
-                f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     Read-only file system\n",
-                "mpirun may not write in /no (Read-only file system): set TMPDIR to",
-            ),
-            (
-                f"{NO_FOLDER}\n  Directory: /no/tt-run-5-18e/ompi.159/0/0\n  Error:     Permission denied\n",
-                "mpirun may not write in /no (Permission denied): set TMPDIR to",
-            ),
-            (
-                f"{NO_FOLDER}\n  Directory: /tmp/ompi.159\n  Error:     Read-only file system\n",
-                "as in TMPDIR=$PWD",
-            ),
-            (
-                f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     No space left on device\n",
-                "mpirun cannot write its temporary files: make room",
-            ),
-            (
-                "but no available\n    interfaces were found",
-                "127.0.0.1/8 dev lo",
-            ),  # that of this machine is up
-            ("No network interfaces were found for out-of-band communications", "127.0.0.1/8 dev lo"),
-            ("A daemon failed to report back after", "--doctor --hosts A,B"),
-            ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
-        ],
+        thinned(
+            [
+                ("not enough space for /dev/shm/sm_segment", "--shm-size"),
+                ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
+                (
+                    f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     Read-only file system\n",
+                    "mpirun may not write in /no (Read-only file system): set TMPDIR to",
+                ),
+                (
+                    f"{NO_FOLDER}\n  Directory: /no/tt-run-5-18e/ompi.159/0/0\n  Error:     Permission denied\n",
+                    "mpirun may not write in /no (Permission denied): set TMPDIR to",
+                ),
+                (
+                    f"{NO_FOLDER}\n  Directory: /tmp/ompi.159\n  Error:     Read-only file system\n",
+                    "as in TMPDIR=$PWD",
+                ),
+                (
+                    f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     No space left on device\n",
+                    "mpirun cannot write its temporary files: make room",
+                ),
+                (
+                    "but no available\n    interfaces were found",
+                    "127.0.0.1/8 dev lo",
+                ),  # that of this machine is up
+                ("No network interfaces were found for out-of-band communications", "127.0.0.1/8 dev lo"),
+                ("A daemon failed to report back after", "--doctor --hosts A,B"),
+                ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
+            ],
+            4,
+        ),
     )
     def test_what_kept_mpi_from_starting(self, failed: Attempt, said: str, advice: str) -> None:
         failed.folder.launcher_log.write_text(said)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import TILE, put
+from tests.sweep import thinned
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -92,7 +93,7 @@ def of_torch(value: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:attn_mask holds")
-@pytest.mark.parametrize(("name", "given", "keywords"), CASES)
+@pytest.mark.parametrize(("name", "given", "keywords"), thinned(CASES, 3))
 def test_attention(one: MeshDevice, name: str, given: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     against(one, f"ttnn.transformer.{name}", given, keywords)
 

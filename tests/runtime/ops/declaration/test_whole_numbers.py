@@ -33,7 +33,7 @@ def results(found: Any) -> list[DataType]:
 FORMS = sorted(name for name in set(TAKEN) & set(CALLS) if any(not call.shapes for call in CALLS[name]))
 
 
-@pytest.mark.parametrize("name", sweep(FORMS, quick=FORMS[::3]))
+@pytest.mark.parametrize("name", sweep(FORMS, quick=FORMS[::6]))
 def test_every_form_gives_the_types_it_names(one: MeshDevice, name: str):
     calls = [call for call in CALLS[name] if not call.shapes]
     for letters, (made, tiles) in TAKEN[name].items():

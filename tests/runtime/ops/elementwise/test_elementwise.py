@@ -26,6 +26,7 @@ from tests.runtime.ops.tensors import (
     put,
     rounded,
 )
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
@@ -143,7 +144,7 @@ def call(name: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(ops, name)(*args, **kwargs)
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16, BFP8])
+@pytest.mark.parametrize("dtype", sweep([F32, BF16, BFP8], quick=[BF16]))
 @pytest.mark.parametrize("name", sorted(UNARY))
 def test_unary(one: MeshDevice, name: str, dtype: DataType):
     for shape in SHAPES[1:4]:
@@ -241,7 +242,7 @@ def test_unary_parameters(one: MeshDevice):
     near(ops.hardtanh(t, min_val=-0.2, max_val=0.4), np.clip(x, np.float32(-0.2), np.float32(0.4)))
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16, BFP8])
+@pytest.mark.parametrize("dtype", sweep([F32, BF16, BFP8], quick=[BF16]))
 @pytest.mark.parametrize("name", sorted(BINARY))
 def test_binary(one: MeshDevice, name: str, dtype: DataType):
     for shape, other in [

@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, put, rounded
+from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, Layout, ShardOrientation
@@ -120,7 +121,7 @@ def agree(
         compare(one, leaf.grad.numpy(), 24.0 if dtype is F32 else 2.0)
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("dtype", sweep([F32, BF16], quick=[BF16]))
 @pytest.mark.parametrize(
     ("name", "forward", "domain", "arguments", "keywords"), ONE, ids=[f"{n}{i}" for i, (n, *_) in enumerate(ONE)]
 )  # fmt: skip
@@ -131,7 +132,7 @@ def test_one_operand(
     agree(one, name, forward, [x], arguments, keywords, dtype)
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("dtype", sweep([F32, BF16], quick=[BF16]))
 @pytest.mark.parametrize(("name", "forward", "arguments"), TWO, ids=[name for name, *_ in TWO])
 def test_two_operands(one: MeshDevice, name: str, forward: Any, arguments: Any, dtype: DataType) -> None:
     x, y = sample((1, 2, 5, 40), 0.3, 4, dtype, 1), sample((1, 2, 5, 40), 0.4, 3, dtype, 2)

@@ -9,6 +9,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, put
+from tests.sweep import thinned
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
@@ -81,7 +82,7 @@ def place(tensor: Any) -> Any:
     return None if spec is None else (list(spec.shape), str(spec.grid))
 
 
-@pytest.mark.parametrize(("sizes", "settings", "layout", "shard"), GIVEN + CHOSEN)
+@pytest.mark.parametrize(("sizes", "settings", "layout", "shard"), thinned(GIVEN + CHOSEN, 3))
 def test_images_in_l1_slide_on_the_cores_of_the_scheme(
     one: MeshDevice, sizes: Sizes, settings: dict[str, Any], layout: TensorMemoryLayout, shard: Any
 ) -> None:

@@ -39,7 +39,7 @@ def gathered(values: np.ndarray) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layers", [pytest.param(1, marks=pytest.mark.wide), 2])
 def test_a_packed_weight_is_that_of_a_product(one: MeshDevice, layers: int):
     rng = np.random.default_rng(5)
     x = rounded(rng.uniform(-0.5, 0.5, (M, K)).astype(np.float32), BF16)

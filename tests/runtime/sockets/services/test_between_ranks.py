@@ -55,11 +55,16 @@ inbound = ttnn.experimental.deepseek_prefill.inbound_socket_service_sync
             "made(4, 12 * rank)\n", ["0 bytes of metadata", "12 bytes of metadata"], marks=pytest.mark.wide
         ),
         pytest.param("if rank == 0: made(4, 0)\n", ["D2DStreamService", "rank 1"], marks=pytest.mark.wide),
-        ("made(4, 0, sender_rank=1, receiver_rank=0)\n", ["sender_rank is 1, and this is rank 0"]),
+        pytest.param(
+            "made(4, 0, sender_rank=1, receiver_rank=0)\n",
+            ["sender_rank is 1, and this is rank 0"],
+            marks=pytest.mark.wide,
+        ),
         # The sender hands nothing over.
-        (
+        pytest.param(
             "end = made(4, 0)\nend.release_fabric_links()\nif rank: print(ttnn.get_device_tensors(inbound(end)[0])[0].cpu())\n",
             ["rank 0 ended before recv_async", "program.py"],
+            marks=pytest.mark.wide,
         ),
     ],
 )

@@ -130,6 +130,7 @@ def shown() -> None:
     ttnn.close_mesh_device(device)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this Python or in PATH")
 def test_ranks_keep_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     descriptor = str(ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tests.sweep import sweep
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import CharTokenizer
@@ -506,7 +507,7 @@ def weights_of(made: GRPOTrainer) -> bytes:
     return b"".join(whole_parameter(tensor).tobytes() for tensor in made.model.parameters().values())
 
 
-@pytest.mark.parametrize("parts", [1, 4])
+@pytest.mark.parametrize("parts", sweep([1, 4], quick=[4]))
 def test_a_run_that_goes_on_has_the_bits_of_one_that_was_not_stopped(
     opened: Any, tmp_path: Path, parts: int
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tests.runtime.train.trainers.source import source
+from tests.sweep import sweep
 from tt_run import contract
 from tt_run.runtime import queues
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -126,7 +127,7 @@ def trainer(
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+@pytest.mark.parametrize("kind", sweep(["llama", "qwen3"], quick=["qwen3"]))
 def test_a_step_against_transformers(process: Any, tmp_path: Path, kind: str) -> None:
     """The log-probabilities that came with the tokens, the loss, and the weights after a step, of rows of several lengths."""
     torch, transformers = torch_or_skip(), transformers_or_skip()
@@ -176,9 +177,13 @@ def test_a_step_against_transformers(process: Any, tmp_path: Path, kind: str) ->
 @pytest.mark.parametrize(
     ("kind", "where"),
     [
-        ("llama", {"mesh_shape": [1, 4], "enable_ddp": True}),
+        pytest.param("llama", {"mesh_shape": [1, 4], "enable_ddp": True}, marks=pytest.mark.wide),
         ("qwen3", {"mesh_shape": [2, 2], "enable_ddp": True, "enable_fsdp": True}),
-        ("qwen3", {"mesh_shape": [1, 4], "enable_fsdp": True, "lazy_parameter_init": True}),
+        pytest.param(
+            "qwen3",
+            {"mesh_shape": [1, 4], "enable_fsdp": True, "lazy_parameter_init": True},
+            marks=pytest.mark.wide,
+        ),
     ],
 )
 def test_devices_train_as_one_does(process: Any, tmp_path: Path, kind: str, where: dict[str, Any]) -> None:

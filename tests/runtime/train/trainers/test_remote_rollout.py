@@ -66,7 +66,7 @@ def test_both_ranks_make_the_trainer(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+@pytest.mark.parametrize("kind", [pytest.param("llama", marks=pytest.mark.wide), "qwen3"])
 def test_models_on_each_device_make_the_completions_of_one(opened: Any, tmp_path: Path, kind: str) -> None:
     """Those of `TTMLRolloutSampler`, and with weights that came over those of a model that has them; with MLPs in half the bits nearly so."""
     folder, prompts = str(source(tmp_path, kind)), [[2, 3, 4], [5, 6], [7, 8, 9, 10]]
@@ -103,6 +103,7 @@ def test_models_on_each_device_make_the_completions_of_one(opened: Any, tmp_path
     assert llama_stop_and_pad(folder) == ([1], 0)
 
 
+@pytest.mark.wide
 def test_every_submesh_gets_the_weights() -> None:
     words = ("--emulate", "--system", "n300-x2", "--meshes", "2", "python", BRIDGE)
     held = tt_run(*words, timeout=110).check().field("holds")

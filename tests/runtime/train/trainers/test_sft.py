@@ -13,6 +13,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tests.runtime.train.references import frequencies, llama
+from tests.sweep import sweep
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.collation import IGNORED, causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
@@ -123,7 +124,7 @@ def test_a_loader_goes_through_all(count: int, drop: bool, sizes: list[int]) -> 
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("clip", [0.0, 0.3])
+@pytest.mark.parametrize("clip", sweep([0.0, 0.3], quick=[0.3]))
 def test_twenty_steps_against_torch(opened: Any, clip: float) -> None:
     torch = torch_or_skip()
     opened()
@@ -213,7 +214,7 @@ class Saves(TrainerCallback):
 @pytest.mark.parametrize(
     ("hook", "call", "step"),
     [
-        ("on_after_backward", 5, 1),
+        pytest.param("on_after_backward", 5, 1, marks=pytest.mark.wide),
         pytest.param("on_after_forward", 3, 0, marks=pytest.mark.wide),
         ("on_before_optimizer_step", 3, 2),
         pytest.param("on_step_end", 2, 2, marks=pytest.mark.wide),

@@ -250,6 +250,7 @@ def test_two_placed_meshes_carry_their_links_or_do_not(block: int) -> None:
             assert links_hold(physical, pair, *placed, asked) == _carried(physical, *placed, asked), seed
 
 
+@pytest.mark.wide
 def test_looking_ahead_saves_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many steps at most, counted when this was written: a branch that is cut later takes more."""
     steps = 0

@@ -475,6 +475,7 @@ def test_one_weak_pair_has_a_shape_and_no_place() -> None:
     assert "TTR173" in {d.code for d in refused.value.diagnostics}
 
 
+@pytest.mark.wide
 def test_many_long_chains_find_a_place_beside_each_other() -> None:
     placed = place(
         MeshGraph(tuple(mesh(1, 8, mesh_id=i, channels=4) for i in range(4))), build([galaxy("a", 0, 1)])
