@@ -114,7 +114,7 @@ def with_pinned_environment(bindings: RankBindings, pins: Mapping[int, RankPin])
 def _rank_of(pin: RankPin, bindings: RankBindings) -> int | None:
     if pin.rank is not None:
         return pin.rank if pin.rank < len(bindings.bindings) else None
-    if bindings.subcontext_sizes and len(bindings.subcontext_sizes) > 1:
+    if bindings.subcontext_sizes:  # mesh ids repeat
         return None
     place = (pin.mesh_id, pin.mesh_host_rank)
     ranks = [each.rank for each in bindings.bindings if (each.mesh_id, each.mesh_host_rank or 0) == place]

@@ -76,7 +76,7 @@ def read_source(request: LaunchRequest, site: Site, findings: Findings) -> RankS
             graphs = {} if request.check is CheckLevel.OFF else _read_graphs(read, request, site, findings)
             derived = Derived(_with_mock(read, mock, site, findings), graphs)
     factory = _factory(request, search)
-    if derived is None or findings.broken:
+    if derived is None:
         return None
     bindings = derived.bindings
     factory = factory or bindings.factory_descriptor

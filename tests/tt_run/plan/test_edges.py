@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +15,11 @@ from mgd.lean import replace
 from tests.tt_run.plan.test_checks import bindings
 from tests.tt_run.plan.test_pins import THREE_MESHES
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
+from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import BatchJob
-from tt_run.plan.environment import _origin, shims_folder
+from tt_run.plan.environment import _columns, _origin, emulated_path, shims_folder
 from tt_run.plan.model import Placement
 from tt_run.plan.named_system import _generated_path
 from tt_run.plan.placement.explain import _and
@@ -214,7 +217,54 @@ def test_other_orders_of_the_places_of_groups() -> None:
     assert found == [each for each in every if each != ("a", "b", "d", "z")]
     assert [made[2].host for made in other_orders(pins, ("a", "b", "e"))] == ["e", "e"]
     assert len(list(other_orders(pins, first + second, 4))) == 4
+    assert len(list(other_orders({rank: pin("a", 0, tuple("abcdef")) for rank in range(6)}, "abcdef"))) == 200
     assert list(other_orders({3: pins[3]}, first)) == []
+
+
+@pytest.mark.parametrize(("alike", "found"), [(49, 1), (50, 0)])
+def test_other_orders_are_looked_for_among_fifty_times_as_many(alike: int, found: int) -> None:
+    """Places of one host make one order."""
+    pins = {0: pin("a", 0, ("a",) * alike + ("b",))}
+    assert len(list(other_orders(pins, ("a", "b"), 1))) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("mine.textproto", "for a descriptor of your own: tt-run --emulate -m mine.textproto"),
+        ("of mine/t3k", "for a descriptor of your own: tt-run --emulate -m 'of mine/t3k'"),
+        ("rb.yaml", "for rank bindings: tt-run --emulate --rank-binding rb.yaml"),
+        ("rb.yml", "for rank bindings: tt-run --emulate --rank-binding rb.yml"),
+        ("n300,t3000", "a launch has one system; several side by side: tt-run what-if --systems n300,t3000 -- python train.py"),
+        ("t300", "write --system t3000; mgd systems lists all"),
+        (",", "mgd systems"),
+    ],
+)  # fmt: skip
+def test_what_is_no_name_of_a_system(sandbox: Sandbox, name: str, help: str) -> None:
+    assert only(sandbox.refusal(system=name, emulate=True), "TTR012").help == help
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"), [({}, ""), ({"meshes": 1}, ""), ({"meshes": 2}, "n300_x2"), ({"split": "1x2"}, "n300_split1x2")]
+)  # fmt: skip
+def test_only_a_system_that_is_cut_or_multiplied_needs_a_descriptor_of_its_own(
+    sandbox: Sandbox, asked: dict[str, Any], name: str
+) -> None:
+    plan = sandbox.plan(system="n300", emulate=True, **asked)
+    made = [file.path.name.rpartition("_")[0] for file in plan.generated_files]
+    assert made == ([name] if name else [])
+    at = Path(plan.ranks[0].env["TT_MESH_GRAPH_DESC_PATH"].value)
+    assert at.name.startswith(f"{name}_") if name else at.is_file()
+
+
+@pytest.mark.parametrize(("cores", "told"), [(1, "1 core"), (2, "2 cores"), (3, "3 cores")])
+def test_a_rank_has_a_thread_where_there_are_more_ranks_than_cores(
+    sandbox: Sandbox, cores: int, told: str
+) -> None:
+    sandbox.two_ranks()
+    sandbox.site = replace(sandbox.site, cores=cores)
+    made = sandbox.plan(emulate=True).ranks[0].env["OMP_NUM_THREADS"]
+    assert made == EnvVar("1", f"default: {told} over 2 ranks of a host")
 
 
 def test_names_in_a_row() -> None:
@@ -238,6 +288,26 @@ def test_a_program_is_looked_for_where_the_ranks_will_find_it(sandbox: Sandbox) 
         assert (
             path.endswith(sandbox.site.environ["PATH"]) and (path != sandbox.site.environ["PATH"]) == emulate
         )
+
+
+def test_the_emulated_packages_are_there() -> None:
+    assert (shims_folder() / "ttnn" / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", "HERE"), ("HERE", "HERE"), ("HERE:/bin", "HERE:/bin"), ("/bin:HERE", "HERE:/bin:HERE")],
+)
+def test_the_folder_of_this_python_comes_first_once(sandbox: Sandbox, before: str, after: str) -> None:
+    folder = str(Path(sys.executable).parent)
+    sandbox.set(PATH=before.replace("HERE", folder))
+    assert emulated_path(sandbox.site) == after.replace("HERE", folder)
+
+
+@pytest.mark.parametrize(("count", "left"), [(1, "76"), (10, "76"), (11, "75"), (100, "75"), (101, "74")])
+def test_the_prefix_is_as_wide_as_the_last_rank_has_digits(sandbox: Sandbox, count: int, left: str) -> None:
+    made = _columns(replace(sandbox.site, columns=80), count)
+    assert made == EnvVar(left, "the terminal, less the prefix")
 
 
 def test_how_many_ranks_share_a_host() -> None:

@@ -289,3 +289,13 @@ def test_hosts_that_a_pin_may_name_are_told(pinned: Sandbox) -> None:
         hosts = [f"h{n}" for n in range(count)]
         found = only(pinned.refusal(InputError, **request(hosts=",".join(hosts))), "TTR121")
         assert [label.text for label in found.labels] == [f"the hosts are {', '.join(hosts[:8])}{more}"]
+
+
+def test_every_pin_that_means_nothing_is_told(pinned: Sandbox) -> None:
+    pins(pinned, "rank: 3, host: a", "rank: 1, host: z", "mesh_id: 9, mesh_host_rank: 0, host: b")
+    found = [each.message for each in pinned.refusal(InputError, **request()) if each.code == "TTR121"]
+    assert found == [
+        "rank 3 does not exist",
+        "rank 1 is pinned to z, which is none of the hosts",
+        "mesh 9, host rank 0 does not exist",
+    ]

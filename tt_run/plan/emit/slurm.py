@@ -23,7 +23,7 @@ def slurm_script(job: BatchJob) -> str:
     if nodes.names:
         directives.append(f"--nodelist={','.join(nodes.names)}")
     if job.seconds is not None:
-        directives.append(f"--time={int(job.seconds // 60) + 2}")
+        directives.append(f"--time={int(job.seconds / 60) + 2}")
     if not job.plan.emulate:
         directives.append("--exclusive")
     exports = [f"export {name}={shlex.quote(value)}" for name, value in job.variables.items()]

@@ -61,7 +61,7 @@ def _pools(
         mesh_id
         for pair, wanted in links.items()
         for mesh_id in pair
-        if any(link.a_device is not None or link.b_device is not None for link in wanted)
+        if any(None not in (link.a_device, link.b_device) for link in wanted)  # one end alone asks no more
     }
     by_shape: dict[tuple[object, ...], Candidates] = {}
     pools: list[Candidates] = []
@@ -96,12 +96,9 @@ class _Assigner:
             sum(1 << node.index for node in physical.chips_of(h)) for h in range(len(physical.hosts))
         ]
         # What the meshes from each one on need at least: chips, and channels that their links must lack.
-        self.chips_from = [0] * (len(demands) + 1)
-        self.lacks_from = [0] * (len(demands) + 1)
-        for i in reversed(range(len(demands))):
-            lacks = min((region.lacks for region in pools[i].regions), default=0)
-            self.chips_from[i] = self.chips_from[i + 1] + demands[i].size
-            self.lacks_from[i] = self.lacks_from[i + 1] + lacks
+        least = [min((region.lacks for region in pool.regions), default=0) for pool in pools]
+        self.chips_from = [sum(demand.size for demand in demands[i:]) for i in range(len(demands) + 1)]
+        self.lacks_from = [sum(least[i:]) for i in range(len(demands) + 1)]
 
     def fewest_hosts(self) -> int:
         """How many of the largest hosts hold as many chips as all meshes have devices."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mgd.lean import replace
 from tests.tt_run.launch.conftest import plan_of
 from tt_run.inputs.environment import EnvVar
 from tt_run.plan.emit.job import BatchJob, nodes_of
@@ -153,3 +154,69 @@ def test_secrets_of_the_shell_are_in_no_job() -> None:
     for text in (slurm_script(job), mpijob_manifest(job)):
         assert "hidden" not in text and "Debug" in text
         assert "# Left out as secrets, to be provided where the job runs: TT_API_KEY\n" in text
+
+
+MANIFEST = """\
+# 1 rank on 1 worker: hosts of --hosts. Start with: kubectl apply -f FILE
+# image tt-run:latest: one with tt-run, Open MPI and an ssh daemon.
+# claim tt-run-work: a ReadWriteMany volume with the program; mounted at the launch folder in every pod.
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata:
+  name: train
+spec:
+  slotsPerWorker: 1
+  runPolicy:
+    cleanPodPolicy: Running
+    backoffLimit: 0
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+          - name: launcher
+            image: tt-run:latest
+            workingDir: /work
+            volumeMounts:
+            - name: work
+              mountPath: /work
+            command:
+            - tt-run
+            - train.py
+            - Über 1
+            - LONG b
+              c
+"""
+
+
+def test_a_manifest_as_people_read_it() -> None:
+    """Keys in their usual order, letters as they are, lines that are broken after 110 characters."""
+    made = plan_of(("python", "train.py"), cwd=Path("/work"), placement=hosts(1))
+    long = "w" * 95
+    job = BatchJob(made, ("train.py", "Über 1", f"{long} b c"), Path("/bin"))
+    assert mpijob_manifest(job).startswith(MANIFEST.replace("LONG", long))
+
+
+def test_a_batch_script_as_people_read_it() -> None:
+    job = BatchJob(plan("0", "1", "0", "1"), ("./app",), Path("/bin"), seconds=59)
+    lines = [
+        "#!/bin/sh",
+        "#SBATCH --job-name=app",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=2",
+        "#SBATCH --chdir=/work",
+        "#SBATCH --output=slurm-%j.out",
+        "#SBATCH --signal=B:TERM@60",
+        "#SBATCH --time=2",
+        "#SBATCH --exclusive",
+        "# 4 ranks on 2 nodes: TT_VISIBLE_DEVICES tells the ranks of a node apart. Submit with: sbatch FILE",
+        "set -eu",
+        "PATH=/bin:$PATH",
+        "export PATH",
+        'exec tt-run --log-dir "tt-run-logs/slurm-$SLURM_JOB_ID" ./app',
+    ]
+    assert slurm_script(job).splitlines() == lines
+    emulated = slurm_script(replace(job, plan=replace(job.plan, emulate=True)))
+    assert emulated.splitlines() == [line for line in lines if line != "#SBATCH --exclusive"]
