@@ -18,6 +18,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.plan import checks
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.launcher import LauncherFacts
+from tt_run.plan.placement.search import OutOfTime
 from tt_run.plan.request import RankOption
 
 TWO_MESHES = """\
@@ -195,6 +196,16 @@ def test_lists_of_devices_that_are_none(sandbox: Sandbox, value: str) -> None:
 def test_pci_addresses_are_left_alone(sandbox: Sandbox) -> None:
     sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"0000:05:00.0"'))
     assert found(sandbox) == ()
+
+
+@pytest.mark.parametrize("first", ["", "0000:05:00.0"])
+def test_a_wrong_list_is_told_after_a_rank_without_one(sandbox: Sandbox, first: str) -> None:
+    text = TWO_RANKS.replace('"2,3"', '"2;3"')
+    seen = '    env_overrides:\n      TT_VISIBLE_DEVICES: "0,1"\n'
+    sandbox.two_ranks(text.replace("0,1", first) if first else text.replace(seen, ""))
+    assert only(sandbox.refusal(RefusedError), "TTR212").message == (
+        "TT_VISIBLE_DEVICES of rank 1 is no list of device numbers"
+    )
 
 
 def test_a_device_belongs_to_one_rank_of_a_host(sandbox: Sandbox) -> None:
@@ -733,6 +744,16 @@ def test_the_visible_chips_must_be_linked_like_the_block(sandbox: Sandbox) -> No
     findings = on_mock(sandbox, '"0,2"', '"1,3"')
     assert codes(findings) == ["TTR217", "TTR217"]
     assert findings[0].labels[0].text == "2 visible devices of t3000.yaml: chips 0, 2, 4, 6"
+
+
+def test_a_search_for_a_block_that_ran_out_of_time_says_nothing(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object, **__: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("tt_run.plan.placement.search.best_embedding", late)
+    assert on_mock(sandbox, '"0,2"', '"1,3"') == ()
 
 
 P300_PAIR = """\

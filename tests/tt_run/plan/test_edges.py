@@ -608,3 +608,21 @@ def test_what_quotes_make_one_word(sandbox: Sandbox) -> None:
         ("--x", "write the options of tt-run before --"),
     ):
         assert only(sandbox.refusal(program=(word,)), "TTR013").help == help
+
+
+def test_files_that_are_missing_are_told_together(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    found = sandbox.refusal(factory_system_descriptor="none.textproto", mpi_args="--hostfile none.txt")
+    assert [each.message for each in found] == [
+        "factory system descriptor not found: none.textproto",
+        "hostfile not found: none.txt",
+    ]
+
+
+@pytest.mark.parametrize("check", ["error", "off"])
+def test_a_rankfile_that_is_there_is_read_at_every_level(sandbox: Sandbox, check: str) -> None:
+    sandbox.two_ranks()
+    sandbox.write("rf", "rank 0=vm slot=1\nrank 1=other slot=0\n")
+    plan = sandbox.plan(mpi_args="--rankfile rf", check=check)
+    assert [(rank.host, rank.slot) for rank in plan.ranks] == [("vm", "1"), ("other", "0")]
+    assert [(host.name, host.slots) for host in plan.placement.hosts] == [("vm", 1), ("other", 1)]

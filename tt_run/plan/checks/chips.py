@@ -91,7 +91,7 @@ def _check_described(
             f"{seen} of {Path(machine.file).name}: {counted(len(chips), 'chip')}",
             findings,
         )
-    elif not _forms_block(rank, mesh, machine, chips):
+    elif not _forms_block(mesh, machine, chips):
         findings.error(
             "TTR217",
             f"the chips that rank {rank.rank} sees are not linked like its block",
@@ -104,13 +104,13 @@ def _check_described(
         )
 
 
-def _forms_block(rank: RankPlan, mesh: Mesh, machine: ClusterDescriptor, chips: Collection[int]) -> bool:
+def _forms_block(mesh: Mesh, machine: ClusterDescriptor, chips: Collection[int]) -> bool:
     """Whether the rank's block lies somewhere on these chips; in doubt it does."""
     from tt_run.plan.placement.demand import mesh_demand
     from tt_run.plan.placement.physical import build
     from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding
 
-    block = mesh.host_block(rank.mesh_host_rank or 0)
+    block = mesh.host_block(0)  # all are of one shape
     alone = replace(
         mesh,
         dims=(block.rows, block.columns),
@@ -170,5 +170,5 @@ def _chips_of_a_card(mesh: Mesh) -> int:
 
 
 def _owned(rank: RankPlan, mesh: Mesh) -> str:
-    block = mesh.host_block(rank.mesh_host_rank or 0)
+    block = mesh.host_block(0)
     return f"rank {rank.rank} owns a {block.rows}x{block.columns} block: {len(rank.devices)} devices"

@@ -90,7 +90,7 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
 
     Ranks of one mock cluster descriptor share that machine, wherever they run; TT-Metal refuses them (reference library 0.81.1).
     """
-    if subject.request.emulate:
+    if subject.request.emulate or not subject.bindings[0].position.line:  # allocated: TTR182 tells it
         return
     mock = subject.source.bindings.mock
     crowds: dict[str, list[int]] = defaultdict(list)
@@ -100,8 +100,6 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             crowds[host].append(rank.rank)
     for host, ranks in crowds.items():
         unlimited = [rank for rank in ranks if VISIBLE_DEVICES not in subject.ranks[rank].env]
-        if not subject.bindings[ranks[0]].position.line:  # allocated: the allocation tells it (TTR182)
-            continue
         if len(ranks) > 1 and unlimited:
             tell = findings.error if mock else findings.warn
             shown = subject.site.shown(Path(host)) if mock else host
