@@ -20,6 +20,7 @@ from tt_run.runtime.ccl.semaphores import (
 )
 from tt_run.runtime.enums import DataType, Layout, ReduceType, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
+from tt_run.runtime.ops import typecast, zeros_like
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord, CoreRange, CoreRangeSet
@@ -91,8 +92,21 @@ def test_reduce_scatter_and_all_reduce(device, x, semaphores):
         all_reduce_async(x, cluster_axis=0, mesh_device=device, math_op=ReduceType.Sum),
         all_reduce(x, cluster_axis=0),
     )
-    narrow = all_reduce_async(x, x, 1, device, s, dtype=DataType.BFLOAT16)
-    assert narrow.dtype is DataType.BFLOAT16
+    total = all_reduce(x, cluster_axis=1)
+    for dtype, wanted in ((None, x.dtype), (x.dtype, x.dtype), (DataType.BFLOAT16, DataType.BFLOAT16)):
+        found = all_reduce_async(x, x, 1, device, s, dtype=dtype)
+        assert found.dtype is wanted
+        same(found, typecast(total, wanted))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_last_buffer_of_a_reduce_scatter_takes_the_result(device, x, semaphores, count):
+    wanted = reduce_scatter(all_gather(x, 3), 3, cluster_axis=1)
+    buffers = [zeros_like(wanted) for _ in range(count)]
+    found = reduce_scatter_minimal_async(all_gather(x, 3), buffers, 3, semaphores, cluster_axis=1)
+    assert found.storage is buffers[-1].storage
+    same(buffers[-1], wanted)
+    assert not any(np.any(buffer.shards.data) for buffer in buffers[:-1])
 
 
 def test_refusals(device, x, semaphores):

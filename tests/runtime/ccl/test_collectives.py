@@ -6,7 +6,7 @@ import pytest
 from tests.runtime.ccl import reference
 from tt_run import contract
 from tt_run.runtime import events
-from tt_run.runtime.ccl.asynchronous import all_gather_async
+from tt_run.runtime.ccl.asynchronous import all_gather_async, all_reduce_async, reduce_scatter_minimal_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.halos import slice_reshard_async
@@ -472,6 +472,8 @@ def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
     assert reduce_scatter(sharded(device, (64, 4), 0)[0], 0).shape == (8, 4)
     assert all_reduce(tensor).shape == tensor.shape
     assert len(all_broadcast(tensor)) == 8
+    assert reduce_scatter_minimal_async(sharded(device, (64, 4), 0)[0], None, 0).shape == (8, 4)
+    assert all_reduce_async(tensor, None, device).shape == tensor.shape
     with pytest.raises(RuntimeError, match="invalid for 1D fabric"):
         point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 1))
     all_gather(tensor, 0, cluster_axis=1)

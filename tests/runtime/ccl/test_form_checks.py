@@ -64,6 +64,14 @@ def gather(x, dim, **words):
     return all_gather_async(x, None, dim, some(x, 2), cluster_axis=1, **words)
 
 
+def by_number(x, dim, **words):
+    return all_gather_async(x, dim, some(x, 2), **words)
+
+
+def by_axis(x, dim, **words):
+    return all_gather_async(x, dim, 1, x.device(), None, some(x, 2), **words)
+
+
 def backward(x, dim, **words):
     return all_gather_async_reversed(x, None, dim, some(x, 2), cluster_axis=1, **words)
 
@@ -163,6 +171,8 @@ def test_what_a_form_takes(mesh, call, args, shape, layout, refused):
         (backward, (3,), (1, 1, 64, 256), TILE, ANY_RANK, "Unsupported input tensor memory layout TensorMemoryLayout::ND_SHARDED."),
         (gather, (2,), (1, 1, 64, 256), ROWS, HIGH, SAY_WHERE),
         (gather, (2,), (1, 1, 250, 256), TILE, HIGH, SAY_WHERE),
+        (by_number, (3,), (1, 1, 64, 256), TILE, HIGH, "Shard width 256 must match physical width 2048 for height sharded"),
+        *((form, (3,), (1, 1, 64, 256), TILE, HIGH, "Shard width 256 must match physical width 1024 for height sharded") for form in (gather, by_axis)),
         (backward, (3,), (1, 1, 64, 256), TILE, HIGH, "Shard width 256 must match physical width 1024 for height sharded"),
         (scatter, (2,), (1, 1, 64, 256), TILE, HIGH, SAY_WHERE),
         (scatter, (3,), (1, 1, 64, 256), TILE, HIGH, "Shard width 256 must match physical width 64 for height sharded"),

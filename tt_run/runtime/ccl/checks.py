@@ -46,14 +46,13 @@ def members_of(
             f"Invalid cluster axis {cluster_axis}. Must be 0 or 1",
             hint="cluster_axis=0 goes along columns, from row to row; cluster_axis=1 along rows",
         )
-    if cluster_axis is not None:
-        size = extents[_whole(cluster_axis, "cluster_axis")]
+    size = extents.mesh_size() if cluster_axis is None else extents[_whole(cluster_axis, "cluster_axis")]
     held = holders(tensor, device)
     if held is not None:
         extents = MeshShape([len({device.coords[p][axis] for p in held}) for axis in range(extents.dims())])
-        size = extents[cluster_axis] if cluster_axis is not None else 0
+        size = extents.mesh_size() if cluster_axis is None else extents[cluster_axis]
     fabric.check_collective([extents.mesh_size()] if any_ring else extents, cluster_axis)
-    return size if cluster_axis is not None else extents.mesh_size()
+    return size
 
 
 def holders(tensor: Tensor, device: MeshDevice) -> frozenset[int] | None:
