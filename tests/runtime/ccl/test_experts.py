@@ -9,6 +9,7 @@ from tt_run.runtime.ccl import experts
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.errors import sentence_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -147,6 +148,27 @@ def test_what_does_not_fit_is_refused(device, tokens):
         all_to_all_combine(words, chosen, mapping)
     with pytest.raises(RuntimeError, match="Output shard dimension must be 1 or 2, got 0"):
         all_to_all_combine(words, chosen, mapping, cluster_axis=0, output_shard_dim=0)
+
+
+@pytest.mark.parametrize(
+    ("results", "choices"),
+    [
+        ((2, 2, 3, 8), (1, 4, 3, 4)),  # another batch, which divides
+        ((2, 4, 2, 8), (1, 4, 3, 4)),  # another sequence
+        ((2, 4, 3), (1, 4, 3, 4)),  # no width
+        ((2, 3, 3, 8), (1, 3, 3, 4)),  # a batch that does not divide by two devices
+    ],
+)
+def test_results_are_those_of_the_tokens_in_their_metadata(device, tokens, results, choices):
+    mapping = tensors(device, tokens)[2]
+    given = on(device, [np.zeros(results, np.float32)] * 8, DataType.BFLOAT16)
+    metadata = on(device, [np.zeros(choices, np.uint16)] * 8, DataType.UINT16)
+    with pytest.raises(RuntimeError) as error:
+        all_to_all_combine(given, metadata, mapping, cluster_axis=0)
+    assert sentence_of(error.value) == (
+        f"all_to_all_combine: results {list(results)} and metadata {list(choices)} must agree in batch and sequence, "
+        "and dimension 1 must divide by 2 devices"
+    )
 
 
 def test_tiles_and_other_numbers_are_refused(device, tokens):

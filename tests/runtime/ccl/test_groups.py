@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.ccl.reference import device_groups
 from tt_run.runtime.ccl.exchange.groups import exchanges
+from tt_run.runtime.ccl.exchange.lanes import lanes_of
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 
 
@@ -14,6 +15,9 @@ def test_groups_of_a_mesh_follow_its_axes(shape):
     device = open_mesh_device(MeshShape(*shape))
     for axis in (None, 0, 1):
         assert device.axis_groups(axis) == device_groups(shape, axis)
+        lanes = lanes_of(device, axis)
+        assert (lanes.groups, lanes.members) == (device_groups(shape, axis), len(device_groups(shape, axis)[0]))
+        assert lanes.group is None  # one rank has nobody to agree with
     assert device.axis_groups(-1) == device.axis_groups(1)
     device.close()
 

@@ -22,8 +22,9 @@ Array = npt.NDArray[Any]
 RowId = tuple[int, int]
 Content = tuple[RowId, ...]
 
-# Up to this many bytes per exchange, all shards travel in one message together with the table.
-SMALL = 64 * 1024
+# Up to this many bytes per exchange, all shards travel in one message together with the table. Two ranks and more take part: what is
+# small fits a slot of each.
+SMALL = 2 * BODY
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,7 @@ def outline_of(
     rows, used = renumbered(own)
     width, table = exchange.width, None
     body = width * math.prod(shape) * dtype.itemsize
-    small = body * len(exchange.ranks) <= SMALL and body <= BODY
+    small = body * len(exchange.ranks) <= SMALL
     if width == 1:
         # One device per rank: everybody knows the table, unless there is no shard to talk of.
         known = exchange.first_rows
@@ -169,7 +170,7 @@ def outline_of(
         return Outline(shape, rows, used, small, table, None, window)
     slots = window.slots(width, shape if small else (0,), dtype)
     found = Outline(shape, rows, used, small, table, slots, window)
-    if table is None or not small:
+    if table is None:
         return found
     first, second = (ShardRows.over(slot, found, exchange, wire) for slot in slots)
     return replace(found, standing=(first, second))
