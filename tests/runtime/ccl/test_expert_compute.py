@@ -1,11 +1,13 @@
 """A layer of experts in one call on one device, against loops over single tokens."""
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
 
-from tt_run.runtime import catalog
+from tt_run.runtime import catalog, events
+from tt_run.runtime.ccl.fused.expert_returns import check_returns
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
@@ -20,6 +22,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 from tt_run.runtime.tuning.choices import MoEActivationFunction
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.shards import Shards
 
 HIDDEN, BETWEEN, TOKENS, EXPERTS, CHOICES = 64, 384, 6, 3, 2
 rng = np.random.default_rng(11)
@@ -377,3 +380,90 @@ def test_a_separate_combination_names_what_does_not_fit(pair):
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=text):
             call("selective_reduce_combine", **{**words, **changed})
+
+
+def without(tensor, place):
+    """The tensor with no shard on one device."""
+    index = [-1 if i == place else row for i, row in enumerate(tensor.shards.index)]
+    shards = Shards.unchecked(tensor.shards.data, tuple(index))
+    return tensor.successor(shards, tensor.spec, tensor.tensor_topology())
+
+
+@pytest.mark.parametrize("name", ["activations", "token_maps", "token_counts"])
+def test_a_device_without_one_of_the_operands_gives_no_rows_back(pair, name):
+    """And is named, alone: the one behind it has its operands."""
+    words, _, _ = in_columns(pair)
+    name = f"dense_{name}_tensor"
+    with pytest.raises(RuntimeError, match=r"positions \[0\] hold no shard"):
+        call("selective_reduce_combine", **{**words, name: without(words[name], 0)})
+
+
+def test_a_device_without_rows_takes_no_part(pair):
+    words, chosen, every = in_columns(pair)
+    dense = words["dense_input_tensor"]
+    found = call("selective_reduce_combine", **{**words, "dense_input_tensor": without(dense, 0)})
+    assert tuple(found.shape) == (CHOICES, 8, 40) and found.shards.of(0) is None
+    for slot, token in np.ndindex(CHOICES, 8):
+        expert = chosen[token, slot]
+        wanted = every[expert, token] if expert > 1 else np.zeros(40)
+        assert np.array_equal(found.shards.of(1)[slot, token], wanted)
+
+
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("inside", [False, True], ids=["values", "shapes"])
+def test_a_device_without_one_of_the_operands_computes_nothing(number, inside):
+    mesh = open_mesh_device(MeshShape(1, 2))
+    given = operands(mesh)
+    whole = computed(given, compute_only=True)
+    given[number] = without(given[number], 0)
+    with shapes.only() if inside else contextlib.nullcontext():
+        counts = computed(given, compute_only=True)[0]
+    assert counts.shards.of(0) is None
+    assert inside or np.array_equal(counts.shards.of(1), whole[0].shards.of(1))
+    mesh.close()
+
+
+def test_rows_come_back_to_where_they_are_asked_for(pair):
+    words, _, _ = in_columns(pair)
+    for place in (L1_MEMORY_CONFIG, DRAM_MEMORY_CONFIG, None):
+        found = call("selective_reduce_combine", **words, memory_config=place)
+        assert found.memory_config() == (place or DRAM_MEMORY_CONFIG)
+
+
+def test_rows_over_cores_in_width_are_no_rows_in_height(pair):
+    words, _, _ = in_columns(pair)
+    dense = words["dense_input_tensor"]
+    spec = ShardSpec(
+        CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), (32, 32), ShardOrientation.ROW_MAJOR
+    )
+    place = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+    with pytest.raises(RuntimeError, match="must be in height over the worker cores, not .*WIDTH_SHARDED"):
+        call("selective_reduce_combine", **{**words, "dense_input_tensor": to_memory_config(dense, place)})
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [((2, 1, 1), False), ((0, 1, 1), True), ((2, 0, 1), True), ((2, 1, 0), True), ((3, 1, 1), True)],
+)
+def test_what_comes_back_is_at_least_one_of_each(pair, asked, refused):
+    tensor = put(pair, np.zeros((2, 2), np.float32))
+    if refused:
+        with pytest.raises(RuntimeError, match=f"{asked[0]} tokens of {asked[2]} choices do not divide by the 2"):
+            check_returns(tensor, pair, 1, asked)
+    else:
+        intent = check_returns(tensor, pair, 1, asked)
+        assert (intent.shape, intent.elements) == ((1, 1, 1), 1)
+        assert intent.detail == "2 tokens of 1 elements, 1 choices each"
+
+
+def test_devices_that_combine_with_no_other_tell_nobody(one):
+    mesh = open_mesh_device(MeshShape(1, 2))
+    seen = []
+    stop = events.subscribe(seen.append)
+    try:
+        computed(operands(one))
+        computed(operands(mesh), cluster_axis=0)
+    finally:
+        stop()
+    assert [event.name for event in seen if event.kind == "collective"] == []
+    mesh.close()

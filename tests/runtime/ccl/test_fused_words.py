@@ -16,6 +16,7 @@ import pytest
 from tests.runtime.ccl.test_agreed import Forms
 from tests.words import same_as_read
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
+from tt_run.runtime.ccl.whole_calls import memory_text
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
@@ -223,6 +224,35 @@ metadata(expert_indices_tensor=w(1, 4, 1, 2), expert_scores_tensor=r(1, 4, 1, 2)
 metadata(input_tensor=r(1, 8, 2, 32))
 metadata(input_tensor=r(1, 8, 32))
 metadata()
+kda.select_final_carry(t(2, 32, 32, dtype=F32), t(2, 32, 32, dtype=F32), actual_start=n(0), local_rows=32, memory_config=L1)
+E.dit_fused_distributed_layernorm(t(2, 1, 32, 64), 0, mesh, [])
+E.dit_fused_distributed_layernorm(t(1, 1, 32, 64), 0, mesh, [], memory_config=L1)
+E.dit_fused_distributed_layernorm(t(1, 1, 32, 64), 0, mesh, [], dtype=F32)
+E.dit_fused_distributed_layernorm(t(1, 1, 32, 64), 0, part, [])
+E.dit_fused_distributed_layernorm(t(1, 1, 32, 64), 0, mesh, [], weight=t(1, 1, 1, 64), memory_config=L1)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], num_heads_per_device=1, per_head_norm=True)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], num_heads_per_device=1)
+E.dit_fused_distributed_rmsnorm(t(2, 1, 32, 64), 0, mesh, [], num_heads_per_device=1, per_head_norm=True)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], memory_config=L1, dtype=F32)
+E.dit_fused_distributed_groupnorm(t(1, 1, 32, 64), num_groups=2, cluster_axis=1, mesh_device=mesh, multi_device_global_semaphore=[], memory_config=L1)
+E.dit_fused_distributed_groupnorm(t(2, 1, 32, 64), num_groups=2, cluster_axis=0, mesh_device=mesh, multi_device_global_semaphore=[], activation="silu")
+fused_norm(weight=t(1, 1, 1, 64), memory_config=L1)
+fused_norm(weight=t(1, 1, 1, 64), dtype=F32)
+minimal(memory_config=L1)
+minimal(input_tensor=t(32, 32, memory=L1))
+strided(memory_config_mm=L1)
+strided(memory_config_ag=L1)
+scattered(memory_config_mm=L1)
+scattered(rs_output_mem_config=L1)
+E.llama_rs_matmul(t(1, 1, 32, 64), t(1, 1, 64, 128), t(1, 1, 32, 128), 3, [], 1, mesh, rs_tensor=t(1, 1, 32, 256), memory_config_mm=L1)
+residual(t(2, 1, 32, 32), t(1, 1, 32, 32), t(2, 1, 32, 1), t(2, 1, 32, 1), t(2, 1, 1, 32), memory_config=L1)
+halo(memory_config=L1)
+E.halo_scatter(r(20, 4), r(1, 1, 4, 4, 4), 1, 1, memory_config=L1)
+E.neighbor_pad_async(r(4, 8, 8), [1], [1], [1], "zeros", [0], [], [], memory_config=L1)
+E.slice_reshard_async(r(8, 4, 4, 4), 0, 0, 4, 1, [], [], memory_config=L1)
+E.slice_reshard_async(r(8, 4, 4, 4, on=part), 0, 0, 1, 0, [], [])
+dispatched(memory_config=L1)
+combined(memory_config=L1)
 """
 
 
@@ -239,14 +269,22 @@ class Names:
         )  # fmt: skip
 
     def t(
-        self, *shape: int, dtype: Any = DataType.BFLOAT16, layout: Any = Layout.TILE, on: Any = None
+        self,
+        *shape: int,
+        dtype: Any = DataType.BFLOAT16,
+        layout: Any = Layout.TILE,
+        on: Any = None,
+        memory: Any = None,
     ) -> Tensor:
         on = on or self.mesh
         values = (np.arange(int(np.prod(shape))) % 7 % 3).reshape(shape).astype(np.float32)
-        return from_torch(values, dtype, layout=layout, device=on, mesh_mapper=ReplicateTensorToMesh(on))
+        mapper = ReplicateTensorToMesh(on)
+        return from_torch(
+            values, dtype, layout=layout, device=on, mesh_mapper=mapper, memory_config=memory
+        )
 
-    def r(self, *shape: int, dtype: Any = DataType.BFLOAT16) -> Tensor:
-        return self.t(*shape, dtype=dtype, layout=Layout.ROW_MAJOR)
+    def r(self, *shape: int, dtype: Any = DataType.BFLOAT16, on: Any = None) -> Tensor:
+        return self.t(*shape, dtype=dtype, layout=Layout.ROW_MAJOR, on=on)
 
     def w(self, *shape: int) -> Tensor:
         return self.r(*shape, dtype=DataType.UINT16)
@@ -370,7 +408,9 @@ def told(found: Any) -> str:
     held = np.asarray(shards[min(5, len(shards) - 1)], np.float64).reshape(-1)
     seen = np.isfinite(held)
     total = (np.abs(held) * (1 + np.arange(held.size) % 13))[seen].sum()
-    return f"{list(found.shape)} {found.dtype.name} {found.layout.name}, {seen.sum()} values, {total:.4g}"
+    place = found.memory_config()
+    where = "" if place == DRAM_MEMORY_CONFIG else f" {memory_text(place)}"
+    return f"{list(found.shape)} {found.dtype.name} {found.layout.name}{where}, {seen.sum()} values, {total:.4g}"
 
 
 @pytest.fixture
