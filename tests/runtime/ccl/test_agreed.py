@@ -122,6 +122,12 @@ experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=64
 experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number)
 experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number, gathered_slab_global=2048)
 experimental.high_bw_all_gather(x, 3, x, cluster_axis=1, gathered_dim_size=64)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index_tensor=number)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index_tensor=number, batch_slot_num_layers=2, batch_slot_layer_idx=1)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index_tensor=number, batch_slot_num_layers=2, batch_slot_layer_idx=2)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index_tensor=number, batch_slot_num_layers=4)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index=3)
+experimental.high_bw_all_gather(slots, 3, slot, cluster_axis=1, input_batch_index=4)
 experimental.llama_rs_create_heads(x, x, 0, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
 experimental.llama_rs_create_heads(x, x, 4, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
 experimental.llama_rs_create_heads(x, x, -2, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
@@ -131,6 +137,8 @@ experimental.llama_rs_create_heads(by_core, x, -1, three[0], SubDeviceId(0), 1, 
 experimental.llama_rs_create_heads(by_core, by_core, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
 experimental.llama_rs_create_heads(by_core, short, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
 experimental.llama_rs_create_heads(by_core, by_core, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2, qkv_memory_config=by_core.memory_config())
+all_broadcast(host)
+experimental.all_gather_async(host, None, 0, pair, cluster_axis=1)
 all_gather(part, 3)
 all_gather(part, 3, cluster_axis=1)
 all_gather(x, 3, num_links=0)
@@ -249,6 +257,8 @@ def names() -> Iterator[dict[str, Any]]:
         "line": put((2, 64), 0, part, layout=Layout.ROW_MAJOR),
         "part": put((1, 1, 32, 128), 3, part),
         "wide": put((1, 1, 64, 1024), None),
+        "slots": put((4, 1, 32, 64), None),
+        "slot": put((1, 1, 32, 256), None),
         "by_core": put((1, 1, 32, 256), None, memory_config=cut_by((32, 64))),
         "short": put((1, 1, 64, 64), None, memory_config=cut_by((64, 16)), layout=Layout.ROW_MAJOR),
         "number": put((1,), None, layout=Layout.ROW_MAJOR, dtype=DataType.UINT32),

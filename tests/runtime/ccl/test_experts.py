@@ -8,6 +8,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.ccl import experts
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
+from tt_run.runtime.ccl.fused.prefill_dispatch import _real
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import sentence_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
@@ -366,3 +367,21 @@ def test_which_rings_serve(device, axis, topology, links, refused):
         return
     with pytest.raises(RuntimeError, match=refused):
         check_ring(tensor, axis, topology, links)
+
+
+@pytest.mark.parametrize(
+    ("padding", "right_only", "real"),
+    [
+        (None, False, [1, 1, 1, 1]),
+        ([3, 0], False, [1, 1, 1, 0]),
+        ([0, 0], False, [0, 0, 0, 0]),
+        ([4, 0], True, [1, 1, 1, 1]),
+        ([3, 1], False, [0, 1, 1, 1]),
+        ([1, 1], False, [0, 0, 0, 1]),
+        ([3, 1], True, [1, 1, 1, 1]),
+        ([3, 0, 9], True, [1, 1, 1, 0]),
+    ],
+)
+def test_tokens_of_the_padding_are_not_sent(padding, right_only, real):
+    given = None if padding is None else np.array(padding, np.int32)
+    assert _real(given, 4, right_only).astype(int).tolist() == real

@@ -253,6 +253,14 @@ E.slice_reshard_async(r(8, 4, 4, 4), 0, 0, 4, 1, [], [], memory_config=L1)
 E.slice_reshard_async(r(8, 4, 4, 4, on=part), 0, 0, 1, 0, [], [])
 dispatched(memory_config=L1)
 combined(memory_config=L1)
+combined(counts=62)
+combined(counts=63)
+combined(counts=64)
+dispatched(experts_per_chip=1)
+residual(t(2, 1, 32, 32), t(1, 1, 32, 32), t(2, 1, 32, 1), t(2, 1, 32, 1), t(2, 1, 1, 32), cluster_axis=0, inv_hidden_size=1 / 64, parts=2)
+indexed(on=part, cluster_axis=None, block_cyclic_chunk_local=32)
+indexed(on=part, cluster_axis=None, block_cyclic_chunk_local=16)
+indexed(on=part, cluster_axis=1, block_cyclic_chunk_local=32)
 """
 
 
@@ -295,14 +303,15 @@ class Names:
 
     def residual(self, *given: Tensor, **words: Any) -> Any:
         words = {"cluster_axis": 1, "inv_hidden_size": 1 / 128, **words}
+        parts = 2 * words.pop("parts", 4)
         return self.prefill.attn_res_gather_softmax(
-            *given, self.t(1, 8, 32, 1, dtype=DataType.FLOAT32), [], **words
+            *given, self.t(1, parts, 32, 1, dtype=DataType.FLOAT32), [], **words
         )
 
-    def indexed(self, **words: Any) -> Any:
+    def indexed(self, on: Any = None, **words: Any) -> Any:
         given: dict[str, Any] = {
-            "q": self.t(1, 2, 32, 32), "k": self.t(1, 1, 256, 32), "weights": self.t(1, 1, 32, 2),
-            "k_local": self.t(1, 1, 64, 32), "cluster_axis": 1, "topology": Topology.Ring, **words,
+            "q": self.t(1, 2, 32, 32, on=on), "k": self.t(1, 1, 256, 32, on=on), "weights": self.t(1, 1, 32, 2, on=on),
+            "k_local": self.t(1, 1, 64, 32, on=on), "cluster_axis": 1, "topology": Topology.Ring, **words,
         }  # fmt: skip
         return self.E.ring_indexer_score_dsa(ag_multi_device_global_semaphore=self.semaphores, **given)
 
@@ -358,14 +367,14 @@ class Names:
         }  # fmt: skip
         return self.prefill.dispatch_fabric2d(**given)
 
-    def combined(self, **words: Any) -> Any:
+    def combined(self, counts: int = 40, **words: Any) -> Any:
         given: dict[str, Any] = {
             "dispatched_metadata": self.notes(64, 3), "dispatch_group_size": 4, "experts_per_chip": 2, "num_experts_per_tok": 2, "seq_len_per_chip": 32, "cluster_axis": 1,
             **words,
         }  # fmt: skip
         tables = {
             f"expert_{name}": self._ints(np.full((1, 16), value))
-            for name, value in (("token_counts", 40), ("region_offsets", 2))
+            for name, value in (("token_counts", counts), ("region_offsets", 2))
         }
         return self.prefill.combine(self.r(1, 1, 64, 32), **tables, **given)
 

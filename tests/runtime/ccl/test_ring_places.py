@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tt_run.runtime.ccl.fused.ring_places import Sight
+from tests.runtime.ops.tensors import F32, ROW, U32, held, put
+from tt_run.runtime.ccl.fused.ring_places import Cached, Sight
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.tensor import Tensor
 
 
 def seen(sight: Sight) -> list[list[int]]:
@@ -52,3 +55,67 @@ def test_a_key_beyond_the_end_is_seen_by_nobody() -> None:
     assert Sight(4, 4, 2, 4).mask({}, 0) is None
     with pytest.raises(RuntimeError, match="logical_n must be 1 to 4"):
         Sight(5, 4, 2, 4).mask({}, 0)
+
+
+def number(mesh: MeshDevice, value: int) -> Tensor:
+    return put(mesh, np.array([value]), U32, ROW)
+
+
+@pytest.mark.parametrize(
+    ("layers", "layer", "slot", "row"),
+    [
+        (None, None, 0, 0),
+        (None, None, 3, 3),
+        (1, 0, 2, 2),
+        (2, 0, 1, 2),
+        (2, 1, 1, 3),
+        (2, 2, 0, "kv_cache_layer_idx must be below kv_cache_num_layers 2, got 2"),
+        (2, -1, 1, "kv_cache_layer_idx must be below kv_cache_num_layers 2, got -1"),
+        (None, 1, 0, "kv_cache_layer_idx must be below kv_cache_num_layers 1, got 1"),
+        (None, None, 4, "row 4 is outside of the cache's 4"),
+        (2, 0, 2, "row 4 is outside of the cache's 4"),
+    ],
+)
+def test_a_slot_names_a_row_of_each_cache(
+    mesh: MeshDevice, layers: int | None, layer: int | None, slot: int, row: int | str
+) -> None:
+    caches = [put(mesh, np.arange(4.0).reshape(4, 1, 1, 1) + at, F32, ROW) for at in (0, 10)]
+    asked = Cached(None, None, number(mesh, slot), number(mesh, 7), layers, layer)
+    if isinstance(row, str):
+        with pytest.raises(RuntimeError, match=f"call: {row}"):
+            asked.of("call", 1, *caches)
+        return
+    found, before = asked.of("call", 4, *caches)
+    assert [held(each).item() for each in found] == [row, row + 10]
+    assert before == 7
+
+
+@pytest.mark.parametrize(
+    ("row", "before", "users", "rows"),
+    [(None, 5, 4, [0, 1, 2, 3]), (None, 5, 1, [0]), (0, None, 4, [0]), (3, None, 4, [3]), (-1, 0, 4, None), (4, 0, 4, None)],
+)
+def test_a_cache_of_as_many_rows_as_users_is_read_whole(
+    mesh: MeshDevice, row: int | None, before: int | None, users: int, rows: list[int] | None
+) -> None:
+    cache = put(mesh, np.arange(4.0).reshape(4, 1, 1, 1), F32, ROW)
+    asked = Cached(row, before, None, None, None, None)
+    if rows is None:
+        with pytest.raises(RuntimeError, match=f"call: row {row} is outside of the cache's 4"):
+            asked.of("call", users, cache)
+    else:
+        (found,), told = asked.of("call", users, cache)
+        assert held(found).reshape(-1).tolist() == rows and told == before
+
+
+def test_a_slot_and_its_position_stand_in_the_place_of_a_row(mesh: MeshDevice) -> None:
+    cache, zero = put(mesh, np.zeros((4, 1, 1, 1)), F32, ROW), number(mesh, 0)
+    together = "slot_id and kv_actual_isl_tensor must be given together"
+    instead = "slot_id and kv_actual_isl_tensor stand in the place of kv_cache_batch_idx and kv_actual_isl"
+    for given, words in (
+        ((None, None, zero, None), together),
+        ((None, None, None, zero), together),
+        ((0, None, zero, zero), instead),
+        ((None, 0, zero, zero), instead),
+    ):
+        with pytest.raises(RuntimeError, match=f"call: {words}"):
+            Cached(*given, None, None).of("call", 1, cache)
