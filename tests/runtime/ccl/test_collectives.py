@@ -7,7 +7,7 @@ from tests.runtime.ccl import reference
 from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.ccl.asynchronous import all_gather_async, all_reduce_async, reduce_scatter_minimal_async
-from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, gather_as, reduce_scatter
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.halos import slice_reshard_async
 from tt_run.runtime.ccl.scatter_forms import (
@@ -382,7 +382,19 @@ def test_a_group_of_one_device():
     with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 1, cluster_axis=0)
     assert message(error) == "all_gather collective will only work for num_devices > 1, got 1"
-    assert "cluster_axis=1" in str(error.value)
+    assert "(cluster_axis=1 runs along 2 devices of this MeshShape([1, 2]))" in str(error.value)
+    with pytest.raises(RuntimeError, match=r"\(cluster_axis=1 runs along 2 devices of this"):
+        gather_as("all_gather", tensor, 1, -2)
+    column = open_mesh_device(MeshShape(2, 1))
+    with pytest.raises(RuntimeError, match=r"\(cluster_axis=0 runs along 2 devices of this"):
+        gather_as("all_gather", from_torch(np.ones((2, 4), np.float32), device=column), 1, -1)
+    column.close()
+    alone = open_mesh_device(MeshShape(1, 1))
+    for axis in (None, 0, 1):
+        with pytest.raises(RuntimeError, match="num_devices > 1, got 1") as error:
+            all_gather(from_torch(np.ones((2, 4), np.float32), device=alone), 1, cluster_axis=axis)
+        assert "runs along" not in str(error.value)
+    alone.close()
     same(shards_of(all_reduce(tensor, cluster_axis=0)), shards_of(tensor))
     assert list(all_gather(tensor, 1, cluster_axis=1, mesh_device=line).shape) == [2, 4]
     line.close()

@@ -6,13 +6,16 @@ import pytest
 from tests.runtime.ccl import reference
 from tt_run.runtime import catalog
 from tt_run.runtime.ccl import experts
+from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
+from tt_run.runtime.ccl.fused import prefill_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.ccl.fused.prefill_dispatch import _real
-from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.errors import sentence_of
-from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
+from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.hardware import Arch
+from tt_run.runtime.ops import zeros_like
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
@@ -94,24 +97,29 @@ def test_dispatch_gives_each_device_the_tokens_of_its_experts(device, tokens, ax
     assert asked.elements == words[0].size + chosen[0].size  # the choices travel with the tokens
     asked = experts._check_metadata(given[0], device, axis, tuple(given[1].shape))
     assert asked.elements == words[0].size + 2 * chosen[0].size  # and their scores
+    members = len(reference.groups(MESH, axis)[0])
+    assert asked.shape == (1, members * BATCH * SEQUENCE, WIDTH)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("local_reduce", [False, True])
-def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local_reduce):
+@pytest.mark.parametrize("dim", [1, 2])
+def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local_reduce, dim):
     inputs = tensors(device, tokens)
-    _, metadata = all_to_all_dispatch(*inputs, cluster_axis=axis)
+    _, metadata = all_to_all_dispatch(*inputs, cluster_axis=axis, output_concat_dim=dim)
     groups = reference.groups(MESH, axis)
     members = len(groups[0])
     rows = 1 if local_reduce else EXPERTS // DEVICES
     rng = np.random.default_rng(5)
-    outcome = halved(rng.standard_normal((DEVICES, rows, members * BATCH, SEQUENCE, WIDTH)))
+    joined = (members * BATCH, SEQUENCE) if dim == 1 else (BATCH, members * SEQUENCE)
+    outcome = halved(rng.standard_normal((DEVICES, rows, *joined, WIDTH)))
     found = all_to_all_combine(
         on(device, outcome, DataType.BFLOAT16),
         metadata,
         inputs[2],
         local_reduce=local_reduce,
         cluster_axis=axis,
+        output_shard_dim=dim,
     )
     assert tuple(found.shape) == (CHOICES, BATCH, SEQUENCE, WIDTH)
     chosen = tokens[1]
@@ -125,7 +133,8 @@ def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local
                     later = local_reduce and expert > min(e for e in choices if OWNER[e] == owner)
                     if owner in group and not later:
                         row = 0 if local_reduce else np.flatnonzero(owner == OWNER).tolist().index(expert)
-                        wanted = outcome[owner][row, i * BATCH + b, s]
+                        at = (i * BATCH + b, s) if dim == 1 else (b, i * SEQUENCE + s)
+                        wanted = outcome[owner][row, *at]
                     assert np.array_equal(found.shards.of(p)[k, b, s], wanted)
 
 
@@ -385,3 +394,75 @@ def test_which_rings_serve(device, axis, topology, links, refused):
 def test_tokens_of_the_padding_are_not_sent(padding, right_only, real):
     given = None if padding is None else np.array(padding, np.int32)
     assert _real(given, 4, right_only).astype(int).tolist() == real
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [((2, 3, 1, 8), (2, 3, 8)), ((2, 1, 3, 8), (2, 3, 8)), ((2, 3, 4, 1), None), ((1, 3, 4, 8), None), ((2, 1, 8), None)],
+)
+def test_tokens_are_a_batch_and_a_sequence_of_either_form(shape, found):
+    if found is None:
+        with pytest.raises(RuntimeError) as error:
+            experts._tokens(shape, "x")
+        assert sentence_of(error.value) == f"x must be [batch, sequence, 1, width] per device, got {list(shape)}"
+    else:
+        assert experts._tokens(shape, "x") == found
+
+
+@pytest.mark.parametrize(("dim", "choices"), [(0, (3, 3, 1, 4)), (1, (2, 4, 1, 4)), (2, (2, 3, 2, 4))])
+def test_every_dimension_but_the_last_is_compared(device, tokens, dim, choices):
+    words, _, mapping = tensors(device, tokens)
+    other = on(device, [np.zeros(choices, np.uint16)] * 8, DataType.UINT16)
+    with pytest.raises(RuntimeError) as error:
+        all_to_all_dispatch(words, other, mapping)
+    assert sentence_of(error.value) == (
+        "Input and indices tensor must have the same shape for all dimensions except the last. "
+        f"Mismatch at dimension {dim} with shape {words.shape[dim]} and {choices[dim]}"
+    )
+
+
+def test_results_go_into_the_tensors_that_are_given(device, tokens):
+    given = tensors(device, tokens)
+    found = all_to_all_dispatch(*given, cluster_axis=1)
+    room = [zeros_like(each) for each in found]
+    into = all_to_all_dispatch(*given, cluster_axis=1, output_tensors=room)
+    for one, other, made in zip(into, room, found, strict=True):
+        assert one.storage is other.storage
+        assert np.array_equal(one.shards.of(5), made.shards.of(5))
+
+
+def test_every_device_sends_to_every_other_over_a_fabric_of_one_dimension(device, tokens, monkeypatch):
+    monkeypatch.setattr(MeshDevice, "any_open", classmethod(lambda _: False))
+    given = tensors(device, tokens)
+    fabric.set_fabric_config(FabricConfig.FABRIC_1D)
+    try:
+        assert all_to_all_dispatch(*given)[0].shape[1] == DEVICES * BATCH
+    finally:
+        fabric.set_fabric_config(FabricConfig.DISABLED)
+
+
+def test_a_rank_without_devices_makes_results_of_the_same_shapes(device, tokens, monkeypatch):
+    """It goes by the plan: nothing comes to it that would tell."""
+    given = tensors(device, tokens)
+    scores = on(device, tokens[1].astype(np.float32), DataType.BFLOAT16)
+    metadata = catalog.find("ttnn.experimental.all_to_all_dispatch_metadata")
+    assert metadata is not None
+    submesh = device.create_submesh(MeshShape(1, 4), MeshCoordinate(0, 0))
+
+    def made():
+        sent = all_to_all_dispatch(*given, cluster_axis=1)
+        outcome = on(device, np.zeros((DEVICES, 2, 4 * BATCH, SEQUENCE, WIDTH)), DataType.BFLOAT16)
+        return [
+            *sent,
+            *metadata(given[0], given[1], scores, given[2], cluster_axis=1),
+            all_to_all_combine(outcome, chosen, given[2], cluster_axis=1),
+            *prefilled(submesh, metadata_len=3)[1],
+        ]
+
+    _, chosen = all_to_all_dispatch(*given, cluster_axis=1)
+    wanted = made()
+    monkeypatch.setattr(experts, "_in_groups", lambda *_: iter(()))
+    monkeypatch.setattr(prefill_dispatch, "in_groups", lambda *_: iter(()))
+    for each, other in zip(made(), wanted, strict=True):
+        assert each.spec == other.spec and tuple(each.shards.shape) == tuple(other.shards.shape)
+        assert set(each.shards.index) == {-1} and len(each.shards.data) == 0

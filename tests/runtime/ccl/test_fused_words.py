@@ -261,6 +261,19 @@ residual(t(2, 1, 32, 32), t(1, 1, 32, 32), t(2, 1, 32, 1), t(2, 1, 32, 1), t(2, 
 indexed(on=part, cluster_axis=None, block_cyclic_chunk_local=32)
 indexed(on=part, cluster_axis=None, block_cyclic_chunk_local=16)
 indexed(on=part, cluster_axis=1, block_cyclic_chunk_local=32)
+carried(0, on=part)
+carried(3, axis=0)
+carried(36, axis=0)
+carried(36, axis=1)
+carried(36, axis=1, end=40)
+prefill.csa_compressor(t(1, 1, 16, 64), t(1, 1, 16, 64), t(1, 1, 4, 64), t(1, 1, 64, 32), t(1, 1, 64, 32), seq_len_actual=1)
+prefill.csa_compressor(t(1, 1, 16, 64), t(1, 1, 16, 64), t(1, 1, 4, 64), t(1, 1, 64, 32), t(1, 1, 64, 32), seq_len_actual=18, cluster_axis=1)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], weight=t(1, 1, 1, 32), num_heads_per_device=1, per_head_norm=True)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], weight=t(1, 1, 32, 64), num_heads_per_device=2, per_head_norm=True)
+E.dit_fused_distributed_rmsnorm(t(1, 1, 32, 64), 0, mesh, [], weight=t(1, 1, 32, 32), num_heads_per_device=2, per_head_norm=True)
+E.dit_fused_distributed_layernorm(t(1, 1, 33, 64), 0, mesh, [], num_heads_per_device=2)
+E.dit_fused_distributed_layernorm(t(1, 1, 33, 64), 0, mesh, [], num_heads_per_device=3)
+E.dit_fused_distributed_groupnorm_create_stats_buffer(t(2, 1, 32, 64), 4, 1, mesh)
 """
 
 
@@ -297,9 +310,10 @@ class Names:
     def w(self, *shape: int) -> Tensor:
         return self.r(*shape, dtype=DataType.UINT16)
 
-    def n(self, value: int) -> Tensor:
-        mapper = ReplicateTensorToMesh(self.mesh)
-        return from_torch(np.array([value], np.uint32), DataType.UINT32, device=self.mesh, mesh_mapper=mapper)
+    def n(self, value: int, on: Any = None) -> Tensor:
+        on = on or self.mesh
+        mapper = ReplicateTensorToMesh(on)
+        return from_torch(np.array([value], np.uint32), DataType.UINT32, device=on, mesh_mapper=mapper)
 
     def residual(self, *given: Tensor, **words: Any) -> Any:
         words = {"cluster_axis": 1, "inv_hidden_size": 1 / 128, **words}
@@ -314,6 +328,18 @@ class Names:
             "k_local": self.t(1, 1, 64, 32, on=on), "cluster_axis": 1, "topology": Topology.Ring, **words,
         }  # fmt: skip
         return self.E.ring_indexer_score_dsa(ag_multi_device_global_semaphore=self.semaphores, **given)
+
+    def carried(self, start: int, on: Any = None, axis: int = 0, end: int | None = None) -> Any:
+        from tt_run.runtime.tuning.delta_rule import QkvCausalConv1dSiluProgramConfig
+
+        on = on or self.mesh
+        numbers = {"actual_start": start, "actual_end": end}
+        return self.kda.qkv_causal_conv1d_silu_with_carry(
+            self.r(1, 32, 96, on=on), self.r(1, 3, 96, on=on), *(self.t(1, 96, on=on) for _ in range(4)), 32, 32, 32,
+            program_config=QkvCausalConv1dSiluProgramConfig(channel_chunk_size=32), exchange_semaphores=self.semaphores,
+            exchange_buffer=self.r(1, 6 * tuple(on.shape)[axis], 96, on=on), sequence_parallel_axis=axis,
+            **{name: self.n(value, on) for name, value in numbers.items() if value is not None},
+        )  # fmt: skip
 
     def fused_norm(self, **words: Any) -> Any:
         return self.plain.fused_rms_minimal(self.t(1, 1, 32, 64), None, 1, self.mesh, [], **words)

@@ -44,6 +44,13 @@ def test_refusals(one: MeshDevice, asked: dict[str, Any], product: dict[str, Any
         check_gathered(replace(call, **product), replace(ASKED, **asked))
 
 
+def test_a_product_in_one_piece_may_end_within_a_tile(one: MeshDevice):
+    x, w = put(one, np.ones((256, 256)), BF16), put(one, np.ones((256, 240)), BF16)
+    check_gathered(MinimalCall(x, w, name="all_gather_minimal_matmul_async"), ASKED)
+    with pytest.raises(RuntimeError, match="Each chunk size N/chunks=120 must be a multiple of TILE_WIDTH=32"):
+        check_gathered(MinimalCall(x, w, name="all_gather_minimal_matmul_async"), replace(ASKED, chunks=2))
+
+
 @pytest.mark.parametrize(
     ("rows", "batch", "turned", "axis"),
     [(256, 1, True, 4), (256, 1, False, 2), (288, 1, False, 4), (224, 1, False, 2), (160, 2, False, 4), (96, 2, False, 2)],

@@ -92,6 +92,7 @@ _STEPS = "If input memory config is sharded, then output memory config must be p
         ("all_reduce", (1, 1, 64, 256), DataType.BFLOAT16, Layout.TILE, None, ("HEIGHT", 32, 256), "Shard width 256 must match physical width 32 for height sharded"),
         ("all_reduce", (1, 1, 64, 128), DataType.BFLOAT16, Layout.TILE, None, ("HEIGHT", 32, 128), "Number of shards along height 16 must not exceed number of cores 2"),
         ("all_reduce", (1, 1, 64, 128), DataType.BFLOAT16, Layout.TILE, ("HEIGHT", 32, 128), None, None),
+        ("all_reduce", (1, 1, 64, 128), DataType.BFLOAT16, Layout.ROW_MAJOR, None, ("ND", 1, 32, 64), None),
         ("all_reduce", (1, 1, 64, 128), DataType.UINT32, Layout.ROW_MAJOR, None, None, "moreh_sum input only supports specific data types. [BFLOAT16, INT32]"),
         ("all_reduce", (1, 1, 64, 256), DataType.UINT32, Layout.TILE, None, None, None),
         ("all_reduce", (1, 1, 64, 128), DataType.INT32, Layout.ROW_MAJOR, None, None, None),

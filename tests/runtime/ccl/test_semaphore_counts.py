@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import catalog
+from tt_run.runtime.ccl import semaphore_counts
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ReduceType, Topology
@@ -127,3 +128,34 @@ def test_gathers_for_attention_read_two(device: MeshDevice) -> None:
     with pytest.raises(RuntimeError, match=r"__n \(which is 1\)"):
         gather([x], [out], 2, multi_device_global_semaphore=made(device, 1), **rest)
     assert gather([x], [out], 2, multi_device_global_semaphore=made(device, 3), **rest)
+
+
+@pytest.mark.parametrize(("dim", "counted"), [(-2, True), (-1, True), (0, True), (1, True), (2, False), (-3, False)])
+def test_a_dimension_that_others_refuse_has_no_number_of_semaphores(
+    device: MeshDevice, dim: int, counted: bool
+) -> None:
+    x = put(device, 256, 256)
+    for check, words in (
+        (lambda: semaphore_counts.check_gather(x, dim, made(device, 1)), GATHER),
+        (lambda: semaphore_counts.check_scatter(x, dim, 8, made(device, 2)), SCATTER.format(2)),
+    ):
+        if not counted:
+            check()
+            continue
+        with pytest.raises(RuntimeError, match=words):
+            check()
+
+
+@pytest.mark.parametrize(("count", "refused"), [(0, True), (1, True), (2, False), (3, False), (None, False)])
+def test_a_kernel_beside_a_gather_reads_two_semaphores(
+    device: MeshDevice, count: int | None, refused: bool
+) -> None:
+    given = None if count is None else made(device, count)
+    if not refused:
+        semaphore_counts.check_pair(given)
+        return
+    with pytest.raises(RuntimeError) as error:
+        semaphore_counts.check_pair(given)
+    text = str(error.value)
+    assert f"__n (which is {count}) >= this->size() (which is {count})" in text
+    assert f"multi_device_global_semaphore has {count}, give 2: [" in text and "for _ in range(2)]" in text

@@ -30,6 +30,9 @@ from tt_run.runtime.tensor.borders.arrays import from_torch
         ((2, 4), 1, Topology.Ring, Topology.Linear),
         ((2, 4), None, Topology.Torus, Topology.Mesh),
         ((1, 8), None, None, Topology.Linear),
+        ((1, 8), 0, Topology.Ring, Topology.Ring),  # one device, which has no ends
+        ((2, 4), 0, Topology.Ring, Topology.Linear),
+        ((2, 1), 1, Topology.Ring, Topology.Ring),
     ],
 )
 def test_a_ring_only_where_devices_close_to_one(

@@ -119,6 +119,39 @@ def test_what_means_the_same_is_told_alike(mesh: MeshDevice, monkeypatch: pytest
     assert first == signatures(monkeypatch, name, x, None, -1, semaphores[:2], **words)
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "None"),
+        (True, "True"),
+        ("a, b", "a; b"),
+        (np.int64(3), "3"),
+        (np.float32(0.5), "0.5"),
+        (Topology.Ring, "Ring"),
+        ([], None),
+        ([3], "3"),
+        ([3, 3], "2 x 3"),
+        ((3, 4), "3; 4"),
+        ([3, object()], None),
+        (object(), None),
+    ],
+)
+def test_an_argument_is_said_in_few_words(value: object, said: str | None) -> None:
+    assert whole_calls._said(value) == said
+
+
+def test_what_is_left_to_its_default_is_not_said() -> None:
+    empty = inspect.Parameter.empty
+    parameters = {"x": empty, "dim": empty, "scale": 0.5, "count": 2, "semaphore": None, "mode": None}
+    for args, words, said in (
+        ((1,), {}, "x 1"),
+        ((None,), {}, ""),
+        ((1, 2, np.float32(0.5), np.int64(2), object()), {}, "x 1"),  # neither what is equal nor what each rank has its own of
+        ((1, 2, 0.25), {"count": 3, "mode": "a"}, "x 1, scale 0.25, count 3, mode a"),
+    ):
+        assert whole_calls._arguments(parameters, args, words) == said
+
+
 def test_a_call_that_failed_says_nothing_of_the_next(mesh: MeshDevice) -> None:
     x = put(mesh, 1, 1, 32, 512, cut=3)
     operation = catalog.find("ttnn.fused_rms_minimal")

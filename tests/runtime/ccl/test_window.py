@@ -181,6 +181,81 @@ def test_without_room_no_rank_gets_a_block(windows: list[Window], monkeypatch: p
     assert together(windows, lambda window: fill(window, 1)) == [None, None]
 
 
+def test_what_was_chosen_early_for_another_size_is_not_taken(windows: list[Window]) -> None:
+    """There is a free block of the size that rank 0 foresaw; the ranks ask for a larger one."""
+    kept = together(windows, lambda window: fill(window, 1))
+    nbytes = kept[0].nbytes
+    kept.clear()
+
+    def larger(window: Window) -> Any:
+        if window.rank == 0:
+            window.foresee(nbytes)
+        window.meet()
+        result = window.share((2, 50000), FLOAT)
+        assert result is not None
+        result.writable[window.rank] = window.rank
+        window.meet()
+        return result.array
+
+    for array in together(windows, larger):
+        assert (array[0] == 0).all() and (array[1] == 1).all()
+
+
+def shared_of(windows: list[Window], *columns: int) -> list[bool]:
+    """Whether the ranks get a result of so many pages, one after the other, each dropped before the next."""
+
+    def act(window: Window) -> list[bool]:
+        got = []
+        for count in columns:
+            result = window.share((count, 1024), FLOAT)
+            got.append(result is not None)
+            del result
+            window.meet()
+        return got
+
+    first, second = together(windows, act)
+    assert first == second
+    return first
+
+
+def test_a_block_that_nobody_uses_gives_way_to_one_that_fits(
+    windows: list[Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = shared.room_for(4096 * 8) + shared.PAGE
+    monkeypatch.setattr(shared, "LIMIT", room)
+    assert shared_of(windows, 8) == [True]  # all of the room
+    assert shared_of(windows, 9) == [False]  # and a page more than it
+    assert shared_of(windows, 4, 6, 8, 9) == [True, True, True, False]
+    assert len(windows[0]._blocks) == 1
+
+
+def test_there_are_no_more_blocks_than_flags(windows: list[Window], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "BLOCKS", 2)
+    assert shared_of(windows, 8, 16, 32, 64) == [True] * 4
+    assert sorted(windows[0]._blocks) == [0, 1]
+
+
+def test_a_block_in_use_gives_no_way(windows: list[Window], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "BLOCKS", 1)
+    kept = together(windows, lambda window: fill(window, 1))
+    assert shared_of(windows, 64) == [False]
+    kept.clear()
+    assert shared_of(windows, 64) == [True]
+
+
+def test_who_has_not_come_is_told() -> None:
+    memory = mmap.mmap(-1, window_bytes(4))
+    told: list[tuple[int, ...]] = []
+
+    def waits(done: Callable[[], bool], missing: Callable[[], tuple[int, ...]], bell: Bell | None) -> None:
+        assert not done() and bell is None
+        told.append(missing())
+
+    for rank in (3, 1):
+        Window(memory, rank, 4, waits).meet()
+    assert told == [(0, 1, 2), (0, 2)]
+
+
 def test_no_name_is_left(windows: list[Window], monkeypatch: pytest.MonkeyPatch) -> None:
     names = recorded(monkeypatch)
     together(windows, lambda window: fill(window, 1))
@@ -231,6 +306,11 @@ def test_where_ranks_share_memory(
         on_one_host=on_one_host, size=2, rank=1, ranks=(0, 1), shared_block=shared_block,
         world=SimpleNamespace(neighbours=SimpleNamespace(ranks=(0, 1))),
     )  # fmt: skip
+    monkeypatch.setattr(shared, "usable_cpus", lambda: {0, 1})
     found = shared._open(group)
+    assert found is None or not found._crowded  # there are as many processors as ranks
+    monkeypatch.setattr(shared, "usable_cpus", lambda: {0})
+    crowded = shared._open(group)
+    assert crowded is None or crowded._crowded
     assert (found is not None) is opens
     assert found is None or (found.rank, found.size) == (1, 2)

@@ -337,7 +337,9 @@ def _rounded(shards: Shards, dtype: DataType) -> Shards:
 
 def _other_axis(shape: MeshShape, cluster_axis: int | None) -> str:
     """What to type instead when the group is one device but the mesh is a line along its other axis."""
-    other = 0 if cluster_axis is None else 1 - cluster_axis % 2
+    if cluster_axis is None:
+        return ""
+    other = 1 - cluster_axis % 2
     return (
         f" (cluster_axis={other} runs along {shape[other]} devices of this {shape})"
         if shape[other] > 1
