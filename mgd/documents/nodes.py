@@ -114,11 +114,6 @@ class Mapping(Node):
             self._fields = {**merged, **own}
         return self._fields
 
-    def get(self, name: str) -> Node | None:
-        """The value of a key, None when there is none."""
-        field = self.fields.get(name)
-        return None if field is None else field[1]
-
     def value(self) -> dict[Any, Any]:
         return {key.value(): value.value() for key, value in self.fields.values()}
 

@@ -54,7 +54,7 @@ def integer(text: str) -> int:
     digits = digits.lstrip("+-")
     if digits[:2] in ("0x", "0b"):
         return sign * int(digits[2:], 16 if digits[1] == "x" else 2)
-    return sign * int(digits, 8 if digits[:1] == "0" and len(digits) > 1 else 10)
+    return sign * int(digits, 8 if digits[:1] == "0" else 10)
 
 
 def _kind(tag: str, text: str) -> str:
