@@ -117,6 +117,22 @@ def test_a_typo_is_answered_with_the_nearest_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("gallaxy", ("galaxy", "bh-galaxy")),
+        ("p15", ("p150", "p150-x8", "p150-x4")),  # of five that are near, three
+        ("t3", ("t3000",)),
+        ("16x4", ("6-quad-bh-galaxy",)),
+    ],
+)
+def test_so_many_names_are_near(name: str, near: tuple[str, ...]) -> None:
+    with pytest.raises(UnknownSystem) as caught:
+        find(name)
+    assert (caught.value.wanted, caught.value.nearest) == (name, near)
+    assert str(caught.value) == f"no system is called '{name}': did you mean {' or '.join(near)}?"
+
+
+@pytest.mark.parametrize(
     ("cluster", "fabric", "stem"),
     [
         ("N150", "MESH", "n150_mesh_graph_descriptor"),
@@ -184,3 +200,20 @@ def test_a_configuration_may_not_ask_for_a_torus_that_the_file_lacks() -> None:
     assert missing_torus_dims("TORUS_XY", galaxy) == (0,)
     assert missing_torus_dims("MESH", galaxy) == ()
     assert missing_torus_dims("TORUS_Y", mesh((2, 4), ("LINE", "LINE"))) == ()
+    for extent in (1, 3):
+        assert missing_torus_dims("TORUS_Y", mesh((extent, 2), ("LINE", "LINE"))) == (0,)
+        assert missing_torus_dims("TORUS_XY", mesh((2, extent), ("LINE", "LINE"))) == (1,)
+
+
+def test_what_is_known_of_a_system_of_several_parts() -> None:
+    """Four 1x1 meshes beside one of 4x8; a mesh beside a switch; eight meshes over several hosts."""
+    known = {
+        name: (each.shape, each.mesh_count, each.hosts, each.devices, each.layout)
+        for name in ("tg", "t3000-switch", "quad-bh-galaxy-8x4x4-z")
+        for each in [find(name)]
+    }
+    assert known == {
+        "tg": ((4, 8), 5, 5, 36, "4 × 1x1 + 4x8"),
+        "t3000-switch": ((2, 2), 1, 2, 8, "2x2 + switch 2x2"),
+        "quad-bh-galaxy-8x4x4-z": ((4, 4), 8, 12, 128, "4 × 4x4 + 4 × 4x4"),
+    }
