@@ -42,13 +42,11 @@ def _express_links(report: Report, grid: MeshDescriptor, dims: tuple[int, int]) 
             continue
         length, step = dims[link.dim_idx], link.pattern.step if link.pattern else 0
         if step < 2 or length % step:
-            steps = (
-                ", ".join(str(n) for n in range(2, min(length, 64) + 1) if length % n == 0)
-                or "nothing: it is too short"
-            )
+            steps = ", ".join(str(n) for n in range(2, min(length, 64) + 1) if length % n == 0)
             told = f"express links of {name} have step {step}; dimension {link.dim_idx} has {length} devices"
             place = report.at(link.pattern, "step") if link.pattern else report.at(link)
-            report.add("MGD029", told, place, help=f"write a step of {steps}")
+            help = f"write a step of {steps}" if steps else "remove them: the dimension is too short"
+            report.add("MGD029", told, place, help=help)
 
 
 def check_ids(report: Report, top: NodeRef, reached: Reached, instances: int) -> None:

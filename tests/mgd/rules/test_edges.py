@@ -12,6 +12,8 @@ from mgd.errors import MgdError
 from mgd.lean import replace
 from mgd.reading import load, loads
 from tests.mgd.fixtures import RULE_FOLDERS, TOP, fabric, link, mesh
+from tests.mgd.rules.test_messages import told as lines_of
+from tests.words import same_as_read
 
 SWITCH = 'switch_descriptors { name: "SW" arch: WORMHOLE_B0 device_topology { dims: [ 2, 2 ] } channels { count: 2 } }\n'
 ONE = 'instances { mesh { mesh_descriptor: "M0" mesh_id: %d } }\n'
@@ -146,6 +148,117 @@ FOUND = {
     ),
     "a closed torus of one channel": (torus(1) + fabric(2, link("0", "1", "count: 1")), ["MGD073"], ""),
 }  # fmt: skip
+
+
+KINDS = (
+    'connections { nodes { graph { graph_descriptor: "%s" graph_id: %d } } '
+    'nodes { graph { graph_descriptor: "%s" graph_id: %d } } channels { count: 1 } }'
+)
+DEVICE = "logical_fabric_node_id { mesh_id: 0 chip_id: %s }"
+MANY = {
+    "three without a name": mesh(name="") + mesh() + mesh(name="") + mesh(name="") + TOP,
+    "three of one name": mesh() * 3 + mesh(name="M1") + TOP + SWITCH * 3,
+    "three reserved types": mesh() + TOP + "".join(graph(f"G{i}", ONE % 0, kind) for i, kind in enumerate(("MESH", "A", "DEVICE", "SWITCH"))),
+    "three types that are none": mesh() + TOP + "".join(graph(f"G{i}", "", kind) for i, kind in enumerate(("", "FABRIK", "POD"))),
+    "channels of all kinds": mesh().replace("count: 2", "count: -1") + mesh(name="M1").replace("channels { count: 2 }", "") + mesh(name="M2")
+    + SWITCH.replace("count: 2", "") + fabric(3, "graph_topology { layout_type: RING } " + "".join(
+        link("0", str(i), channels) for i, channels in ((1, "count: 0"), (2, "count: 1"), (2, "count: -3")))),
+    "three architectures": mesh() + mesh(name="A", arch="BLACKHOLE") + mesh(name="B") + mesh(name="C", arch="QUASAR") + TOP
+    + SWITCH.replace("WORMHOLE_B0", "BLACKHOLE"),
+    "architectures that are none": mesh(arch="0") + mesh(name="A", arch="7") + mesh(name="B") + SWITCH.replace("arch: WORMHOLE_B0", "") + TOP,
+    "dimensions of each architecture": mesh("2, 2, 2", hosts="1, 1, 1") + mesh("1, 2, 2", name="B", hosts="1, 1, 1", arch="BLACKHOLE")
+    + mesh("1, 2, 2, 2", name="C", hosts="1, 1, 1, 1", arch="QUASAR") + SWITCH.replace("2, 2", "2, 2, 2") + TOP,
+    "extents that are none": mesh("-1, 0", hosts="1, 1") + mesh("4, 0", name="A", hosts="3, 1") + SWITCH.replace("2, 2", "0, -2") + TOP,
+    "types beyond the dims": mesh().replace("2, 4 ]", "2, 4 ] dim_types: [ RING, LINE, RING, RING ]") + SWITCH.replace("2 ]", "2 ] dim_types: [ LINE, LINE, LINE ]")
+    + mesh(name="A").replace("2, 4 ]", "2, 4 ] dim_types: [ LINE, LINE ]") + TOP,
+    "hosts for no devices": mesh().replace("device_topology { dims: [ 2, 4 ] }", "").replace("1, 1", "-1, 0, 3") + TOP,
+    "hosts along each dimension": mesh("6, 4", hosts="4, 3") + mesh("6, 4", name="A", hosts="-2, 0") + mesh("6, 4", name="B", hosts="3, -4")
+    + mesh("6, 4", name="C", hosts="-4, 4") + TOP,
+    "ends of express connections": mesh(extra="".join(f"express_connections {{ src: {a} dst: {b} }} " for a, b in ((0, 7), (8, 7), (7, 8), (-1, 9)))) + TOP,
+    "graphs with nothing in them": mesh() + TOP + graph("A", "") + graph("B", ONE % 0) + graph("C", "", "")
+    + graph("D", ONE % 0 + "connections { channels { count: 1 } } " + link("0", "0") + "connections { nodes { mesh { } } channels { count: 1 } }", ""),
+    "pins with nothing in them": mesh() + TOP + "pinnings { } " + pins(DEVICE % 0) + "pinnings { physical_asic_position { tray_id: 1 } } pinnings { " + DEVICE % 1 + " }",
+    "patterns that are none": mesh() + TOP + "".join(pins(each, slot) for each, slot in (
+        ('logical_fabric_node_id { mesh_id_regex: "1-" chip_id_regex: "[" }', 'tray_id_regex: "," asic_location_regex: "2-1"'),
+        ('logical_fabric_node_id { mesh_id_regex: "0" chip_id_regex: "0-3" }', 'tray_id_regex: "1" asic_location: 1'),
+        ('logical_fabric_node_id { mesh_id_regex: "0" chip_id_regex: "4" }', 'tray_id: 1 asic_location_regex: "((" '))),
+    "numbers and patterns": mesh() + TOP + pins(
+        'logical_fabric_node_id { mesh_id: 0 mesh_id_regex: "0" chip_id: 1 chip_id_regex: "1" } logical_fabric_node_id { mesh_id_regex: "0" chip_id: 2 }'
+        'logical_fabric_node_id { mesh_id: 0 chip_id: 3 } logical_fabric_node_id { mesh_id: 0 chip_id: 4 }',
+        'tray_id: 1 asic_location: 2 } physical_asic_position { tray_id: 1 tray_id_regex: "1" asic_location: 1 asic_location_regex: "3"'),
+    "devices that are none": mesh() + TOP + pins(" ".join(DEVICE % i for i in (7, 8, 0, 9)) + "logical_fabric_node_id { mesh_id: 3 chip_id: 0 }"
+        'logical_fabric_node_id { mesh_id: 1 chip_id: 99 }', "tray_id: 1 asic_location: 1 } " + " ".join(
+        f"physical_asic_position {{ tray_id: 1 asic_location: {i} }}" for i in range(2, 8)).removesuffix("}")),
+    "patterns that match nothing": mesh() + mesh("1, 2", name="M1") + graph("G0", ONE % 0 + ONE.replace("M0", "M1") % 1) + G0 + pins(
+        'logical_fabric_node_id { mesh_id_regex: "0-1" chip_id_regex: "2-4" } logical_fabric_node_id { mesh_id_regex: "2" chip_id: 0 }'
+        'logical_fabric_node_id { mesh_id_regex: "3" chip_id_regex: "0" } logical_fabric_node_id { mesh_id_regex: "0" chip_id_regex: "8" }',
+        'tray_id_regex: "1-3" asic_location_regex: "1-8"'),
+    "more devices than slots": mesh() + fabric(2) + pins(DEVICE % 0 + DEVICE % 1 + DEVICE % 1) + pins(DEVICE % 2 + DEVICE % 3, 'tray_id: 1 asic_location_regex: "1-2"')
+    + pins('logical_fabric_node_id { mesh_id_regex: ".*" chip_id_regex: "4-7" }', 'tray_id: 2 asic_location_regex: "0-2"'),
+    "the same again": mesh() + TOP + pins(DEVICE % 0 + DEVICE % 1 + DEVICE % 0 + DEVICE % 0) * 3 + pins(DEVICE % 2) * 2,
+    "boards of other architectures": mesh() + TOP + "".join(
+        pins(DEVICE % i, f"tray_id: 1 asic_location: {i} }} board_revision: {kind} ").removesuffix("}\n") for i, kind in enumerate(("WH", "BH_REV_C", "BH_REV_AB", "77", "0"))),
+    "names that are none": mesh(name="Mesh") + SWITCH + graph("G0", 'instances { mesh { mesh_descriptor: "Mash" } } instances { } '
+        'instances { switch { switch_descriptor: "?" switch_id: 1 } } instances { graph { graph_descriptor: "?" graph_id: 2 } }') + G0,
+    "no switches and no names near": mesh() + 'top_level_instance { switch { switch_descriptor: "SW" } }',
+    "graphs around themselves": mesh() + graph("G0", child("G1", 0) + child("G0", 1)) + graph("G1", child("G2", 0) + child("G1", 1), "A")
+    + graph("G2", child("G0", 0) + ONE % 1, "B") + G0,
+    "shapes of what is instantiated": mesh("8", hosts="1") + mesh("2, 2, 2", name="M1", hosts="1, 1, 1", arch="BLACKHOLE") + mesh("1, 1", name="M2")
+    + graph("G0", "".join(ONE.replace("M0", f"M{i}") % i for i in range(3))) + G0,
+    "types above and beside": mesh() + graph("G0", child("A", 0) + child("B", 1) + child("C", 2) + child("D", 3), "T")
+    + graph("A", ONE % 0, "T") + graph("B", ONE % 0, "U") + graph("C", ONE % 0, "T") + graph("D", ONE % 0, "V") + G0,
+    "ids given again": mesh() + SWITCH + graph("G0", ONE % 0 + 'instances { switch { switch_descriptor: "SW" switch_id: 0 } }' + ONE % 1 + ONE % 1 + ONE % 0
+        + 'instances { switch { switch_descriptor: "SW" switch_id: 2 } }') + G0,
+    "layouts that are none": mesh() + "".join(graph(f"G{i}", child(f"G{i + 1}", 0) * (i < 3) + ONE % (i + 1) + f"graph_topology {{ {layout} channels {{ count: 1 }} }}", f"T{i}")
+        for i, layout in enumerate(("", "layout_type: RING", "layout_type: 9", "layout_type: ALL_TO_ALL"))) + G0,
+    "three that are directional": mesh() + fabric(4, "".join(link(a, b).replace("channels", f"directional: {word} channels") for a, b, word in (
+        ("0", "1", "true"), ("1", "2", "false"), ("2", "3", "true")))),
+    "ends that are none": mesh() + fabric(2, link("0", "2") + link("3", "1") + link("0.8", "1.0") + link("0.7", "1.-1")
+        + link("0", "1").replace('"M0" mesh_id: 1', '"M9" mesh_id: 1') + link("0", "1").replace("mesh { mesh_descriptor: \"M0\" mesh_id: 1", 'switch { switch_descriptor: "M0" switch_id: 1')
+        + link("0", "1").replace("mesh { mesh_descriptor: \"M0\" mesh_id: 1", 'graph { graph_descriptor: "M0" graph_id: 1') + "connections { nodes { } nodes { } channels { count: 1 } }"),
+    "kinds of ends": mesh() + graph("G0", ONE % 0 + ONE % 1 + child("P", 2) + child("Q", 3) + link("0", "1.1") + link("0.1", "1")
+        + KINDS % ("P", 2, "P", 3) + KINDS % ("P", 2, "Q", 3) + link("0", "1").replace('mesh { mesh_descriptor: "M0" mesh_id: 1', 'graph { graph_descriptor: "P" graph_id: 2'))
+    + graph("P", ONE % 0, "POD") + graph("Q", ONE % 1, "BAY") + G0,
+    "odd Wormhole meshes": mesh("3, 5") + mesh("1, 1", name="M1") + mesh("1, 3", name="M2") + mesh("3, 1", name="M3") + mesh("3, 2", name="M4")
+    + graph("G0", "".join(ONE.replace("M0", f"M{i}") % i for i in range(5))) + G0,
+    "odd Blackhole meshes": mesh("3, 5", arch="BLACKHOLE") + TOP,
+    "steps that do not fit": mesh("6, 8", arch="BLACKHOLE", extra="".join(
+        f"express_links {{ dim_idx: {dim} pattern {{ step: {step} }} }} " for dim, step in ((0, 1), (0, 4), (0, 6), (1, 6), (1, 9), (2, 2), (1, 8)))) + TOP,
+    "steps of one row": mesh("1, 2", arch="BLACKHOLE", extra="express_links { dim_idx: 0 pattern { step: 2 } } express_links { dim_idx: 1 pattern { step: 2 } } express_links { dim_idx: 1 }") + TOP,
+    "ids beyond": mesh() + SWITCH + graph("G0", ONE % 0 + ONE % 3 + ONE % 1 + 'instances { switch { switch_descriptor: "SW" switch_id: 4 } }' + ONE % -1) + G0,
+    "the one id": mesh() + TOP.replace("mesh_id: 0", "mesh_id: 1"),
+    "rings on short dimensions": mesh("1, 2").replace("1, 2 ]", "1, 2 ] dim_types: [ RING, RING ]") + mesh("3, 2", name="A").replace("3, 2 ]", "3, 2 ] dim_types: [ RING, RING ]") + TOP,
+    "values that count as another": mesh().replace("2, 4 ]", "2, 4 ] dim_types: [ 0, RING, 5 ]").replace("count: 2", "count: 2 policy: 0") + mesh(name="A").replace("count: 2", "count: 2 policy: 9") + SWITCH
+    + fabric(3, "graph_topology { layout_type: RING channels { count: 1 policy: 0 } } " + link("0", "1", "count: 1 policy: 7") + link("1", "2", "count: 1 policy: STRICT") + link("0", "2", "count: 1 policy: 0")),
+    "what means nothing on an instance": mesh() + graph("G0", ONE.replace("%d", "0 device_id: 1") + ONE % 1 + child("G1", 2).replace("graph_id: 2", "graph_id: 2 sub_ref { mesh { } }"))
+    + graph("G1", ONE.replace("%d", "0 device_id: 0"), "A") + TOP.replace("mesh_id: 0", "mesh_id: 0 device_id: 2"),
+    "links given thrice": mesh() + fabric(3, link("0", "1") + link("1", "2.1") * 0 + link("1", "2") + link("1", "0", "count: 3") + link("2", "1") + link("0", "1")
+        + link("0", "2")),
+    "descriptors that are never used": mesh() + mesh(name="A") + mesh(name="B") + SWITCH + SWITCH.replace('"SW"', '"SX"') + graph("G1", ONE % 0, "A") + graph("G2", ONE % 0, "A") + TOP,
+    "other channels than the first mesh": mesh(name="A").replace("count: 2", "count: 3") + mesh() + mesh(name="B").replace("count: 2", "count: 4") + mesh(name="C").replace("count: 2", "count: 3")
+    + graph("G0", "".join(ONE.replace("M0", name) % i for i, name in enumerate(("M0", "A", "B", "C")))) + G0,
+    "a switch called a mesh": mesh() + SWITCH.replace("SW", "M0") + graph("G0", ONE % 0 + 'instances { switch { switch_descriptor: "M0" switch_id: 1 } }' + link("0", "1") + link("1", "0").replace(
+        'mesh { mesh_descriptor: "M0" mesh_id: 0', 'switch { switch_descriptor: "M0" switch_id: 0')) + G0,
+    "nodes linked with themselves": mesh() + fabric(2, link("0", "1") + link("1", "1") + link("0.2", "0.2") + link("0.2", "0.3") + link("0", "0")),
+    "ports of devices": mesh() + fabric(3, "".join(link(a, b, f"count: {n}") for a, b, n in (("0.1", "1.1", 5), ("0.1", "2.1", 1), ("0.0", "1.0", 6), ("1.5", "2.5", 4), ("1.4", "2.4", 9)))),
+    "toruses without edges": torus(1) + mesh("1, 2", name="M1") + graph("G0", ONE % 0 + ONE % 1 + ONE.replace("M0", "M1") % 2 + link("0", "1", "count: 1") + link("1", "0", "count: 1")
+        + link("1", "2", "count: 1").replace('"M0" mesh_id: 2', '"M1" mesh_id: 2') + link("0", "1", "count: 1").replace("channels", "assign_z_direction: true channels")) + G0,
+    "what the runtime refuses": mesh("8", hosts="1", name="A") + mesh() .replace("host_topology { dims: [ 1, 1 ] }", "") + mesh(name="B", extra="express_connections { src: 0 dst: 1 } express_connections { src: 1 dst: 2 }")
+    + mesh(name="C", extra="express_connections { src: 0 dst: 1 }") + graph("G0", ONE % 0 + ONE % 1 + ONE % 2 + "".join(link(str(a), str(b), f"count: 1 policy: {word}") for a, b, word in (
+        (0, 1, "RELAXED"), (1, 2, "STRICT"), (0, 2, "RELAXED"), (0, 0, "STRICT"))) + 'connections { ' + "".join(f'nodes {{ mesh {{ mesh_descriptor: "M0" mesh_id: {i} }} }} ' for i in range(3)) + "channels { count: 1 policy: RELAXED } }")
+    + graph("G1", ONE % 0, "POD") + graph("G2", ONE % 0, "FABRIK") + G0,
+}  # fmt: skip
+
+
+def test_the_words_on_each_case() -> None:
+    """All that is found, with its places and advice: `edges.txt`, for a person to read."""
+    cases = {name: text for name, (text, *_) in FOUND.items()} | MANY
+    lines = []
+    for name, text in cases.items():
+        lines.append(name)
+        for found in check(loads(text)):
+            lines += lines_of(found)
+    same_as_read("\n".join(lines) + "\n", Path(__file__).with_name("edges.txt"))
 
 
 @pytest.mark.parametrize("name", list(FOUND))
