@@ -369,4 +369,10 @@ def test_a_slice_of_its_own_on_each_device() -> None:
     ):
         with pytest.raises(RuntimeError, match=message):
             ops.slice(x, starts, wrong, slice_dim=3, num_devices=2)
+    for piece in ({}, {"slice_dim": 3}, {"num_devices": 2}):
+        with pytest.raises(RuntimeError, match="slice_dim and num_devices must be provided"):
+            ops.slice(from_torch(values, dtype=F32, layout=TILE, device=mesh), starts, ends, **piece)
+    signed = from_torch(np.array([0, 0, 0, 0], np.int32), dtype=DataType.INT32, device=mesh)
+    with pytest.raises(RuntimeError, match="got DataType::INT32, expected: DataType::UINT32"):
+        ops.slice(x, signed, ends, slice_dim=3, num_devices=2)
     mesh.close()

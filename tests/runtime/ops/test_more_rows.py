@@ -520,6 +520,9 @@ def test_small_experiments(one: MeshDevice):
     dropped = held(call("experimental.dropout", put(one, np.ones((64, 64)), BF16), 0.25, 1.5, 11))
     assert set(np.unique(dropped)) == {0, 1.5}
     assert 0.2 < (dropped == 0).mean() < 0.3
+    assert not held(call("experimental.dropout", put(one, np.ones((64, 64)), BF16), 1.0, 1.5, 11)).any()
+    with pytest.raises(RuntimeError, match="a probability from 0 to 1 is needed, got 2"):
+        call("experimental.dropout", put(one, np.ones((64, 64)), BF16), 2.0, 1.5, 11)
 
 
 def test_a_norm_over_devices_in_one(mesh: MeshDevice):

@@ -307,6 +307,79 @@ def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
     agree(back, leaf.grad)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "room", "shape", "made"),
+    [
+        ("softmax", [(2, 3, 32, 64), 3], "output_tensor", (6, 32, 64), (2, 3, 32, 64)),
+        ("abs_pow", [(2, 3, 32, 64), 2.0], "output", (3, 2, 32, 64), (2, 3, 32, 64)),
+        ("norm", [(2, 3, 32, 64), 2.0, {"dim": 0}], "output", (1, 3, 32, 64), (3, 32, 64)),
+        ("sum", [(2, 3, 32, 64), {"dim": 0, "keepdim": True}], "output", (3, 32, 64), (1, 3, 32, 64)),
+        ("bmm", [(3, 32, 64), (3, 64, 32)], "output", (1, 3, 32, 32), (3, 32, 32)),
+        ("layer_norm", [(2, 3, 32, 64), 1], "output", (1, 6, 32, 64), (2, 3, 32, 64)),
+        ("group_norm", [(2, 4, 32, 64), 2], "output", (8, 32, 64), (2, 4, 32, 64)),
+        ("adam", [(2, 3, 32, 64)] * 4 + [{"step": 1}], "param_out", (3, 2, 32, 64), (2, 3, 32, 64)),
+        ("sgd", [(2, 3, 32, 64)] * 2 + [{"momentum_initialized": False}], "param_out", (6, 32, 64), (2, 3, 32, 64)),
+    ],
+)  # fmt: skip
+def test_rooms_take_results_tile_by_tile(
+    one: MeshDevice, name: str, given: list[Any], room: str, shape: tuple[int, ...], made: tuple[int, ...]
+) -> None:
+    words = given[-1] if isinstance(given[-1], dict) else {}
+    rest = [part for part in given if part is not words]
+    args = [
+        put(one, np.abs(sample(part, 3 + place)) if isinstance(part, tuple) else part)
+        if isinstance(part, tuple)
+        else part
+        for place, part in enumerate(rest)
+    ]
+    plain, into = (
+        call(f"moreh_{name}", *args, **words, **where)
+        for where in ({}, {room: put(one, np.zeros(shape, np.float32))})
+    )
+    first, second = (found[0] if isinstance(found, list) else found for found in (plain, into))
+    assert tuple(first.shape) == made and tuple(second.shape) == shape
+    assert np.array_equal(held(first).reshape(shape), held(second))
+
+
+def test_rooms_of_other_tiles_are_refused(one: MeshDevice) -> None:
+    x = put(one, sample((2, 3, 32, 64), 1))
+    for shape in ((2, 3, 64, 32), (32, 64)):
+        with pytest.raises(RuntimeError, match="should match the computed shape"):
+            call("moreh_softmax", x, 3, output_tensor=put(one, np.zeros(shape, np.float32)))
+    with pytest.raises(RuntimeError, match="should match the computed shape"):
+        call("moreh_sum", x, dim=0, output=put(one, np.zeros((1, 3, 32, 64), np.float32)))
+    index = put(one, np.array([1, 0], np.int32), I32, ROW)
+    with pytest.raises(RuntimeError, match="Output tensor must have the same dtype as input tensor"):
+        call("moreh_getitem", x, [index], [0], output=put(one, np.zeros((2, 3, 32, 64)), BF16))
+
+
+def test_gradients_of_a_norm_take_the_shape_of_its_factors(one: MeshDevice) -> None:
+    x, g, gamma = sample((2, 3, 32, 64), 1), sample((2, 3, 32, 64), 2), sample((1, 64), 3)
+    mean = x.mean(-1)
+    rstd = 1 / np.sqrt(x.var(-1) + 1e-5)
+    rooms = {part: put(one, np.zeros((1, 64), np.float32)) for part in ("gamma_grad", "beta_grad")}
+    given = (put(one, g), put(one, x), put(one, mean), put(one, rstd), 1)
+    found = call("moreh_layer_norm_backward", *given, gamma=put(one, gamma), **rooms)
+    leaf, factor, shift = leaves(x, gamma.reshape(-1), np.zeros(64, np.float32))
+    F.layer_norm(leaf, (64,), factor, shift).backward(wide(g))
+    agree(found, [None, factor.grad.reshape(1, 64), shift.grad.reshape(1, 64)], 512)
+
+
+def test_one_loss_goes_into_one_number_of_any_shape(one: MeshDevice) -> None:
+    x, target = sample((8, 10), 1), np.array([1, 9, 0, 3, 2, 5, 5, 2], np.int32)
+    divisor, room = (put(one, np.zeros((1, 1), np.float32)) for _ in range(2))
+    losses = put(one, np.zeros((1, 8), np.float32), F32, ROW)
+    given = (put(one, x), put(one, target, I32))
+    call("moreh_nll_loss", *given, "mean", divisor_tensor=divisor, output_tensor=room)
+    call("moreh_nll_loss", *given, "none", output_tensor=losses)
+    wanted = F.nll_loss(wide(x), torch.from_numpy(target).long(), reduction="none")
+    assert held(divisor).tolist() == [[8.0]]
+    agree(room, wanted.mean().reshape(1, 1))
+    agree(losses, wanted.reshape(1, 8))
+    with pytest.raises(RuntimeError, match="moreh_sum output only supports TILE layout"):
+        call("moreh_nll_loss", *given, "sum", output_tensor=put(one, np.zeros((1, 1)), F32, ROW))
+
+
 def test_the_divisor_of_a_mean_is_the_weight_that_counts(one: MeshDevice) -> None:
     x, target = sample((3, 4), 1), np.array([1, 3, 2], np.int32)
     weight, divisor, room = np.array([1, 2, 4, 8], np.float32), put(one, np.zeros(1)), put(one, np.zeros(1))

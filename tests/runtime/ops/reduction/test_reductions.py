@@ -78,6 +78,8 @@ def test_prod(one: MeshDevice):
     near(ops.prod(put(one, x), 1, True), x.astype(float).prod(1, keepdims=True), steps=8)
     batches = sample(F32, 2, 3, 4, 5)
     out = put(one, np.zeros((1, 1, 4, 5)))
+    with pytest.raises(TypeError, match="over several dims the product goes into an output_tensor"):
+        ops.prod(put(one, batches), dims=[0, 1])
     assert ops.prod(put(one, batches), out, dims=[0, 1]).storage is out.storage
     near(out, batches.astype(float).prod((0, 1), keepdims=True), steps=8)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.ops.data_movement import device_bounds
 from tt_run.runtime.ops.data_movement.joined_cuts import check_groups, check_rows, stay_on_cores
 from tt_run.runtime.ops.data_movement.joined_layouts import (
     AS_BFLOAT16,
@@ -37,7 +38,7 @@ from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
-from tt_run.runtime.values.shards import Shards, combine
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
@@ -167,8 +168,12 @@ def slice(
     """
     on_device(input_tensor, kind="data movement")
     shape = tuple(input_tensor.shape)
-    if _differ(starts) or _differ(ends):
-        return _slice_each(input_tensor, starts, ends, slice_dim, num_devices, memory_config, output_tensor)
+    if isinstance(starts, Tensor) or isinstance(ends, Tensor):
+        device_bounds.check(input_tensor, (starts, ends), slice_dim, num_devices)
+    if device_bounds.differ(starts) or device_bounds.differ(ends):
+        return device_bounds.slice_each(
+            input_tensor, starts, ends, slice_dim, num_devices, memory_config, output_tensor
+        )
     begin, end = _bounds(starts, slice_start), _bounds(ends, slice_end)
     step = _bounds(steps, slice_step, (1,) * len(shape))
     if not len(begin) == len(end) == len(step) == len(shape):
@@ -318,64 +323,6 @@ def _of_rows(tensor: Tensor, starts: Sequence[int]) -> Tensor:
     if tensor.dtype is DataType.BFLOAT4_B:
         raise fatal(ONLY_TILES, hint=AS_BFLOAT16)
     return as_bfloat16(tensor)
-
-
-def _differ(bounds: Sequence[int] | Tensor | None) -> bool:
-    if not isinstance(bounds, Tensor) or shapes.active():
-        return False
-    rows = bounds.shards.data
-    return any(not np.array_equal(row, rows[0]) for row in rows[1:])
-
-
-def _slice_each(
-    x: Tensor,
-    starts: Any,
-    ends: Any,
-    slice_dim: int | None,
-    num_devices: int | None,
-    memory_config: MemoryConfig | None,
-    output_tensor: Tensor | None,
-) -> Tensor:
-    """A slice of its own on each local device."""
-    if not (isinstance(starts, Tensor) and isinstance(ends, Tensor)):
-        raise fatal(
-            "slice: starts and ends must both be tensors where they differ from device to device",
-            hint="give both as tensors, or both as lists of numbers",
-        )
-    rank = len(x.shape)
-    made: list[Array | None] = []
-    each = zip(x.shards.each(), starts.shards.each(), ends.shards.each(), strict=True)
-    for shard, begin, end in each:
-        if shard is None or begin is None or end is None:
-            made.append(None)
-            continue
-        bounds = list(zip(ints(begin.ravel()), ints(end.ravel()), strict=True))
-        if len(bounds) != rank or any(not 0 <= b < e <= n for (b, e), n in zip(bounds, x.shape, strict=True)):
-            raise fatal(
-                f"slice {bounds} does not fit a tensor of shape {x.shape}",
-                hint="bounds are 0 up to the length of each dimension",
-            )
-        made.append(shard[tuple(builtins.slice(*each) for each in bounds)].copy())
-    sizes = {part.shape for part in made if part is not None}
-    if len(sizes) > 1:
-        raise fatal(
-            f"slice: the pieces of the devices must have one shape, got {sorted(sizes)}",
-            hint="starts and ends that are equally far apart on every device",
-        )
-    if slice_dim is not None and num_devices:
-        expected = x.shape[slice_dim] // num_devices
-        if any(size[slice_dim] != expected for size in sizes):
-            raise fatal(
-                f"slice: pieces along dimension {slice_dim} must have {expected} elements for {num_devices} devices",
-                hint=f"end - start must be {expected} along it",
-            )
-    return settle(
-        (x,),
-        Shards.from_each(made),
-        x.dtype,
-        memory_config=memory_config,
-        output_tensor=output_tensor,
-    )
 
 
 def _bounds(

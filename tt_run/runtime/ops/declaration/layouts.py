@@ -93,6 +93,15 @@ _enter(
     moreh_linear_backward: input_grad
     """,
 )
+_enter(
+    "{name}_input_grad {operand} only supports TILE layout.",
+    "moreh_group_norm_backward moreh_layer_norm_backward: input_grad",
+)
+_enter(
+    "{name}_gamma_beta_grad {operand} only supports TILE layout.",
+    "moreh_group_norm_backward moreh_layer_norm_backward: gamma_grad beta_grad",
+)
+_enter("moreh_clip_grad_norm_step2 total_norm only supports TILE layout.", "moreh_clip_grad_norm: total_norm")
 _enter("moreh_matmul bias only supports TILE layout.", "moreh_linear: bias")
 _enter("{name} params_in only supports TILE layout.", "moreh_adam moreh_sgd: param_in")
 _enter("{name} params_out only supports TILE layout.", "moreh_adam: param_out")
@@ -144,7 +153,7 @@ _enter("{operand} to nll_loss must be in row major layout", "moreh_nll_loss: wei
 _enter(
     "moreh_sum output only supports TILE layout.",
     """
-    moreh_nll_loss: divisor_tensor output_tensor
+    moreh_nll_loss: divisor_tensor
     moreh_linear_backward: weight_grad
     """,
 )

@@ -78,6 +78,21 @@ _enter(
     (_BF16,),
     "moreh_clip_grad_norm: inputs",
 )
+_enter(
+    "moreh_clip_grad_norm_step2 total_norm only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_clip_grad_norm: total_norm",
+)
+_enter(
+    "moreh_sum output only supports specific data types. [BFLOAT16, INT32]",
+    (_BF16, _I32),
+    "moreh_nll_loss: divisor_tensor",
+)
+_enter(
+    "{name}_gamma_beta_grad {operand} only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_group_norm_backward: gamma_grad beta_grad",
+)
 _OF_PRODUCT = "moreh_matmul {} only supports specific data types. [BFLOAT16]"
 _enter(
     _OF_PRODUCT.format("input"),
@@ -104,7 +119,7 @@ _enter(
     "{name}_input_grad {operand} only supports specific data types. [BFLOAT16]",
     (_BF16,),
     """
-    moreh_group_norm_backward: output_grad input mean rstd gamma
+    moreh_group_norm_backward: output_grad input mean rstd gamma input_grad
     moreh_layer_norm_backward: output_grad input mean rstd gamma input_grad gamma_grad beta_grad
     """,
 )

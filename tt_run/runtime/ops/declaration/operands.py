@@ -158,6 +158,19 @@ def in_rank_of(output: Tensor | None, shards: Shards) -> Shards:
     return shards.map(lambda stack: stack.reshape(len(stack), *dims))
 
 
+def in_places_of(output: Tensor | None, shards: Shards) -> Shards:
+    """Shards in the shape of the tensor made for them, where its tiles, or its rows, are as many and as large."""
+    if not isinstance(output, Tensor):
+        return shards
+    dims, made = tuple(output.shape), shards.shape
+    if dims == made or volume(dims) != volume(made):
+        return shards
+    kept = 2 if output.layout is Layout.TILE else 1
+    if (1, 1, *dims)[-kept:] != (1, 1, *made)[-kept:]:
+        return shards
+    return shards.map(lambda stack: stack.reshape(len(stack), *dims))
+
+
 def _without_ones(dims: Sequence[int]) -> tuple[int, ...]:
     first = next((place for place, length in enumerate(dims) if length != 1), len(dims))
     return tuple(dims[first:])

@@ -110,6 +110,7 @@ class Row:
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
     `shaped`: the shape of its result where that is not the function's: of the call's tensors, its arguments, and the function's.
     `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
+    `fitted`: a result in the shape of its room where that may have others than the function's, of the arguments, the room and the result.
     `numbers`: the values that the function gets for those of a call with these tensors, where its numbers are not as given.
     `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
     `made_alike`: beside how many tensors its results go into ones made like those, so that pieces of any rank stay such; else they are a matrix's where they can be.
@@ -142,6 +143,7 @@ class Row:
     made_alike: Sequence[int] = ()
     shaped: Callable[[Sequence[Tensor], Mapping[str, Any], Sequence[int]], Sequence[int]] | None = None
     any_room: bool = False
+    fitted: Callable[[Mapping[str, Any], Tensor, Shards], Shards] | None = None
     numbers: Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]] | None = None
 
 
@@ -277,7 +279,7 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         plain = types[number] if number < len(types) else target
         dtype = _room_type(row, plain if made is None else made[number], output)
-        shards = in_rank_of(output, shards) if row.any_room else shards
+        shards = _fitted(row, arguments, output, shards)
         own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
         said = None if number == 0 and len(given) in row.stays else own or memory
         results.append(
@@ -296,6 +298,15 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
 def _room_type(row: Row, dtype: DataType, output: Tensor | None) -> DataType:
     """The type of a result of `dtype` for which there is a room, or None."""
     return output.dtype if row.any_room and isinstance(output, Tensor) else room_type(dtype, output)
+
+
+def _fitted(row: Row, arguments: Mapping[str, Any], output: Tensor | None, shards: Shards) -> Shards:
+    """A result in the shape of the room for it, where the row lets it have that."""
+    if output is None:
+        return shards
+    if row.any_room:
+        shards = in_rank_of(output, shards)
+    return shards if row.fitted is None else row.fitted(arguments, output, shards)
 
 
 def _types(row: Row, given: Sequence[Tensor]) -> list[DataType]:

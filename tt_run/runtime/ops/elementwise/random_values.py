@@ -131,9 +131,9 @@ def dropout(
             f"Input tensor layout: {int(input_tensor.layout)}",
             hint="ttnn.to_layout(x, ttnn.TILE_LAYOUT)",
         )
-    if not 0 <= probability < 1:
+    if not 0 <= probability <= 1:
         raise fatal(
-            f"dropout: a probability from 0 to below 1 is needed, got {probability}",
+            f"dropout: a probability from 0 to 1 is needed, got {probability}",
             hint="dropout(tensor, probability=0.1, scale=1 / 0.9, seed=…)",
         )
     kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability

@@ -5,10 +5,13 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tt_run.runtime.ops.declaration.operands import in_places_of, in_rank_of
 from tt_run.runtime.ops.declaration.rows import PLACED, Row
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 KERNELS = "compute_kernel_config: object = None"
 TUNED = f"{PLACED}, {KERNELS}"
@@ -21,6 +24,16 @@ def row(name: str, signature: str, function: Callable[..., Any], doc: str, **mor
     return Row(
         f"moreh_{name}", signature, function, doc, aliases=[f"operations.moreh.{_short(name)}"], **more
     )
+
+
+def by_tiles(arguments: Mapping[str, Any], room: Tensor, result: Shards) -> Shards:
+    """A result for a room that has as many tiles, each as large: kernels write them one after the other."""
+    return in_places_of(room, result)
+
+
+def by_kept(arguments: Mapping[str, Any], room: Tensor, result: Shards) -> Shards:
+    """A reduction that keeps its dimensions, for a room that has fewer or more of length 1 in front."""
+    return in_rank_of(room, result) if arguments["keepdim"] else result
 
 
 def _short(name: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import Layout
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
-from tt_run.runtime.ops.moreh.declaring import TUNED, row
+from tt_run.runtime.ops.moreh.declaring import TUNED, by_tiles, row
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -33,7 +34,11 @@ def _nll(
     return [found.reshape(one), divisor.reshape(1).to(found.dtype)]
 
 
-def _check_divisor(name: str, _: Sequence[Tensor], arguments: dict[str, Any]) -> None:
+def _check_rooms(name: str, _: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a sum that is to go into rows, and for a mean without a tensor for its divisor."""
+    room = arguments["output_tensor"]
+    if arguments["reduction"] != "none" and room is not None and room.layout is not Layout.TILE:
+        raise fatal("moreh_sum output only supports TILE layout.", hint=in_tiles("output_tensor"))
     if arguments["reduction"] == "mean" and arguments["divisor_tensor"] is None:
         raise fatal(
             "Divisor tensor must not be empty",
@@ -66,7 +71,7 @@ LOSSES = declare(
          "(input_tensor: Tensor, target_tensor: Tensor, reduction: str, *, weight_tensor: Tensor | None = None, divisor_tensor: Tensor | None = None, "
          f"output_tensor: Tensor | None = None, ignore_index: int = -100, {TUNED})",
          _nll, "The negative log-likelihood of targets: each, their sum, or their mean, which leaves what it divided by in divisor_tensor.",
-        rooms=("output_tensor", "divisor_tensor"), seen=("output_tensor",), first_only=True, check=_check_divisor),
+        rooms=("output_tensor", "divisor_tensor"), seen=("output_tensor",), first_only=True, fitted=by_tiles, check=_check_rooms),
     row("nll_loss_backward",
          "(target_tensor: Tensor, output_grad_tensor: Tensor, reduction_mean: bool, *, weight_tensor: Tensor | None = None, "
          f"input_grad_tensor: Tensor, divisor_tensor: Tensor | None = None, ignore_index: int = -100, {TUNED})",

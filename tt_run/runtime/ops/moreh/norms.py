@@ -9,7 +9,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
-from tt_run.runtime.ops.moreh.declaring import KERNELS, TUNED, kept_shape, row
+from tt_run.runtime.ops.moreh.declaring import KERNELS, TUNED, by_tiles, kept_shape, row
 
 
 def _normalised_gradient(gradient: Any, normal: Any, rstd: Any, dims: tuple[int, ...]) -> Any:
@@ -40,7 +40,8 @@ def _layer_norm_backward(gradient: Any, x: Any, mean: Any, rstd: Any, normalized
     dims = tuple(range(x.dim() - normalized_dims, x.dim()))
     outer = tuple(range(x.dim() - normalized_dims))
     sums = [v.sum(outer) if outer else v for v in (gradient * normal, gradient)]
-    return [_normalised_gradient(weighted, normal, scale, dims), *(v.reshape(shape) for v in sums)]
+    like = shape if gamma is None else gamma.shape
+    return [_normalised_gradient(weighted, normal, scale, dims), *(v.reshape(like) for v in sums)]
 
 
 def _groups(shape: str, x: Any, num_groups: int) -> None:
@@ -86,7 +87,7 @@ NORMS = declare(
          "(input: Tensor, normalized_dims: int, eps: float = 1e-5, gamma: Tensor | None = None, beta: Tensor | None = None, *, "
          f"output: Tensor | None = None, mean: Tensor | None = None, rstd: Tensor | None = None, {TUNED})",
          _layer_norm, "A layer norm over the last dimensions; its means and reciprocal deviations where there is room.",
-         integers=False, rooms=("output", "mean", "rstd"), on_request=1, any_room=True),
+         integers=False, fitted=by_tiles, rooms=("output", "mean", "rstd"), on_request=1, any_room=True),
     row("layer_norm_backward",
          "(output_grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, normalized_dims: int, *, gamma: Tensor | None = None, "
          f"input_grad: Tensor | None = None, gamma_grad: Tensor | None = None, beta_grad: Tensor | None = None, {TUNED})",
@@ -98,7 +99,7 @@ NORMS = declare(
          f"rstd: Tensor | None = None, mean_memory_config: MemoryConfig | None = None, rstd_memory_config: MemoryConfig | None = None, {TUNED})",
          lambda x, groups, eps, gamma, beta, *tuning: _group_norm(x, groups, eps, gamma, beta),
          "A group norm; its means and reciprocal deviations where they are asked for.",
-         integers=False, rooms=("output", "mean", "rstd"), on_request=1),
+         integers=False, fitted=by_tiles, rooms=("output", "mean", "rstd"), on_request=1),
     row("group_norm_backward",
          "(output_grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, num_groups: int, *, "
          "are_required_outputs: Sequence[bool] = (True, False, False), gamma: Tensor | None = None, input_grad: Tensor | None = None, "
@@ -106,5 +107,5 @@ NORMS = declare(
          f"gamma_grad_memory_config: MemoryConfig | None = None, beta_grad_memory_config: MemoryConfig | None = None, {KERNELS})",
          lambda g, x, mean, rstd, groups, gamma, *tuning: _group_norm_backward(g, x, mean, rstd, groups, gamma),
          "The gradients of a group norm's operands, those that are asked for.",
-         integers=False, rooms=("input_grad", "gamma_grad", "beta_grad"), on_request=0),
+         integers=False, fitted=by_tiles, rooms=("input_grad", "gamma_grad", "beta_grad"), on_request=0),
 )  # fmt: skip

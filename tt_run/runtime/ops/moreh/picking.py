@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
-from tt_run.runtime.ops.moreh.declaring import row
+from tt_run.runtime.ops.moreh.declaring import by_tiles, row
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -39,6 +39,12 @@ def _in_tiles(given: Sequence[Tensor], arguments: Mapping[str, Any], found: Sequ
 def _check_picked(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     """Raises RuntimeError for dimensions that are not one after the other, lists that differ in shape, and rows of which elements are picked."""
     picked, *lists = given
+    room = arguments["output"]
+    if room is not None and room.dtype is not picked.dtype:
+        raise fatal(
+            "Output tensor must have the same dtype as input tensor!",
+            hint=f"an output of {cpp(picked.dtype)}",
+        )
     dims = [int(dim) for dim in arguments["index_dims"]]
     if any(after != before + 1 for before, after in pairwise(dims)):
         raise fatal(
@@ -76,7 +82,7 @@ MOVEMENT = declare(
     families.MOREH,
     row("getitem", f"(input: Tensor, index_tensors: Sequence[Tensor], index_dims: Sequence[int], *, output: Tensor | None = None, {PLACED})",
          _picked, "The elements at lists of indices along dimensions, which in tiles are kept, all but the last as 1; negative ones count from the end.",
-         check=_check_picked, shaped=_in_tiles),
+         check=_check_picked, fitted=by_tiles, shaped=_in_tiles),
     row("fold",
          "(input: Tensor, output: Tensor | None = None, output_size: Sequence[int] = (), kernel_size: Sequence[int] = (), "
          f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {PLACED})",

@@ -11,7 +11,7 @@ from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
 from tt_run.runtime.ops.moreh import dimension_checks
-from tt_run.runtime.ops.moreh.declaring import KERNELS, OUT, TUNED, row
+from tt_run.runtime.ops.moreh.declaring import KERNELS, OUT, TUNED, by_tiles, row
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -130,11 +130,11 @@ PRODUCTS = declare(
     row("matmul",
          f"(input: Tensor, other: Tensor, *, transpose_input: bool = False, transpose_other: bool = False, output: Tensor | None = None, bias: Tensor | None = None, {TUNED})",
          _matmul, "A product of matrices, either turned, with a bias.", integers=False, check=_check_bias),
-    row("bmm", f"(input: Tensor, mat2: Tensor, *, {OUT})", _matmul, "Products of batches of matrices.", integers=False, check=check),
+    row("bmm", f"(input: Tensor, mat2: Tensor, *, {OUT})", _matmul, "Products of batches of matrices.", integers=False, check=check, fitted=by_tiles),
     row("linear", f"(input: Tensor, weight: Tensor, *, bias: Tensor | None = None, {OUT})",
          lambda x, w, bias=None: _matmul(x, w, transpose_other=True, bias=bias), "input @ weight transposed + bias.", integers=False, check=_check_bias),
     row("dot", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, output: Tensor | None = None, dtype: DataType | None = None, {TUNED})",
-         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False, check=check),
+         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False, check=check, fitted=by_tiles),
     row("matmul_backward",
          "(output_grad: Tensor, input_a: Tensor, input_b: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), "
          f"input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None, {TUNED})",
@@ -144,7 +144,7 @@ PRODUCTS = declare(
          "(output_grad: Tensor, input: Tensor, mat2: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), input_grad: Tensor | None = None, "
          f"mat2_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, mat2_grad_memory_config: MemoryConfig | None = None, {KERNELS})",
          lambda g, a, b, *tuning: gradients("matmul", 2)(g, a, b), "The gradients of the operands of batches of products.",
-         integers=False, check=_check_rooms, rooms=("input_grad", "mat2_grad")),
+         integers=False, check=_check_rooms, fitted=by_tiles, rooms=("input_grad", "mat2_grad")),
     row("linear_backward",
          "(output_grad: Tensor, input: Tensor, weight: Tensor, *, are_required_outputs: Sequence[bool] = (True, True, True), bias: Tensor | None = None, "
          "input_grad: Tensor | None = None, weight_grad: Tensor | None = None, bias_grad: Tensor | None = None, "

@@ -10,7 +10,7 @@ from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
 from tt_run.runtime.ops.moreh import dimension_checks
-from tt_run.runtime.ops.moreh.declaring import DIM, OUT, TUNED, dimensions, kept_shape, row
+from tt_run.runtime.ops.moreh.declaring import DIM, OUT, TUNED, by_kept, by_tiles, dimensions, kept_shape, row
 
 
 def _reduced(function: Callable[[Any, tuple[int, ...]], Any], x: Any, dim: Any, keepdim: bool) -> Any:
@@ -78,39 +78,39 @@ _SUMMED = dimension_checks.within(8, "dim must be between 0 and 8.")
 REDUCTIONS = declare(
     families.MOREH,
     row("sum", f"(input: Tensor, {DIM}, *, keepdim: bool = False, {OUT})", _sum, "Sums over dimensions; the last two stay as ones.",
-         check=_SUMMED),
+         check=_SUMMED, fitted=by_kept),
     row("mean", f"(input: Tensor, *, {DIM}, keepdim: bool = False, divisor: int | None = None, {OUT})", _mean,
          "Means over dimensions, or sums divided by a divisor; the last two dimensions stay as ones.", integers=False,
-         check=dimension_checks.within(7, "Invalid dimension value: {dim}. Expected a value between 0 and 7.")),
+         check=dimension_checks.within(7, "Invalid dimension value: {dim}. Expected a value between 0 and 7."), fitted=by_kept),
     row("norm", f"(input: Tensor, p: float, *, {DIM}, keepdim: bool = False, {OUT})", _norm,
-         "Norms of order p over dimensions; the last two stay as ones.", integers=False, check=_SUMMED),
+         "Norms of order p over dimensions; the last two stay as ones.", integers=False, check=_SUMMED, fitted=by_tiles),
     row("sum_backward", f"(output_grad: Tensor, *, input: Tensor | None = None, {DIM}, keepdim: bool = False, input_grad: Tensor | None = None, {TUNED})",
          _sum_backward, "The gradient of a sum, repeated over its input.",
          check=dimension_checks.of_gradient("input_rank"), rooms=("input_grad",), seen=("input_grad",)),
     row("mean_backward",
          f"(output_grad: Tensor, *, {DIM}, keepdim: bool = False, input_grad_shape: Sequence[int] | None = None, input_grad: Tensor | None = None, {TUNED})",
-         _mean_backward, "The gradient of a mean, shared over its input.", integers=False,
+         _mean_backward, "The gradient of a mean, shared over its input.", integers=False, fitted=by_tiles,
          check=dimension_checks.of_gradient("rank"), rooms=("input_grad",), seen=("input_grad",)),
     row("norm_backward",
          f"(input: Tensor, output: Tensor, output_grad: Tensor, p: float, *, {DIM}, keepdim: bool = False, input_grad: Tensor | None = None, {TUNED})",
-         _norm_backward, "The gradient of a norm.", integers=False,
+         _norm_backward, "The gradient of a norm.", integers=False, fitted=by_tiles,
          check=dimension_checks.of_gradient("rank"), rooms=("input_grad",), seen=("output",)),
     row("cumsum", f"(input: Tensor, dim: int, *, output: Tensor | None = None, {PLACED})", lambda x, dim: x.cumsum(dim), "Running sums along a dimension.",
          check=dimension_checks.running),
     row("cumsum_backward", f"(output_grad: Tensor, dim: int, *, input_grad: Tensor | None = None, {PLACED})",
          lambda g, dim: g.flip(dim).cumsum(dim).flip(dim), "The gradient of running sums: running sums from the end.",
          check=dimension_checks.running, rooms=("input_grad",)),
-    row("abs_pow", f"(input: Tensor, p: float, *, {OUT})", lambda x, p: x.abs() ** p, "Absolute values to a power.", integers=False),
+    row("abs_pow", f"(input: Tensor, p: float, *, {OUT})", lambda x, p: x.abs() ** p, "Absolute values to a power.", integers=False, fitted=by_tiles),
 )  # fmt: skip
 
 
 SOFTMAX = declare(
     families.MOREH,
-    row("softmax", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: x.softmax(dim), "Softmax along a dimension.", integers=False),
-    row("logsoftmax", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: x.log_softmax(dim), "The logarithm of softmax.", integers=False),
-    row("softmin", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: (-x).softmax(dim), "Softmax of the negative.", integers=False),
+    row("softmax", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: x.softmax(dim), "Softmax along a dimension.", integers=False, fitted=by_tiles),
+    row("logsoftmax", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: x.log_softmax(dim), "The logarithm of softmax.", integers=False, fitted=by_tiles),
+    row("softmin", f"({_SOFT}, {TUNED})", lambda x, dim, op, strategy: (-x).softmax(dim), "Softmax of the negative.", integers=False, fitted=by_tiles),
     *(row(f"{name}_backward", f"({_BACK}, {TUNED})", lambda y, g, dim, op, strategy, function=function: function(y, g, dim),
-           f"The gradient of {name}, from its result.", integers=False, rooms=("input_grad_tensor",), seen=("output_tensor",))
+           f"The gradient of {name}, from its result.", integers=False, fitted=by_tiles, rooms=("input_grad_tensor",), seen=("output_tensor",))
       for name, function in (("softmax", _softmax_backward), ("logsoftmax", _log_softmax_backward),
                              ("softmin", lambda y, g, dim: -_softmax_backward(y, g, dim)))),
     check=dimension_checks.natural,

@@ -11,10 +11,10 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import library, on_each
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import in_places_of, on_device, settle
 from tt_run.runtime.ops.declaration.rows import declare
 from tt_run.runtime.ops.goldens import step_goldens
-from tt_run.runtime.ops.moreh.declaring import TUNED, row
+from tt_run.runtime.ops.moreh.declaring import TUNED, by_tiles, row
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards, combine_all
@@ -53,10 +53,10 @@ STEPS = declare(
     families.MOREH,
     row("adam", f"({_PARAMETERS}, *, {_RATES.format(decay='0.0')}, {_MOMENTS}, {TUNED})", _adam,
          "A step of Adam: parameter, first and second moments, and with amsgrad the largest second moments.",
-         integers=False, rooms=_STEPPED, on_request=3, asked_by="amsgrad"),
+         integers=False, fitted=by_tiles, rooms=_STEPPED, on_request=3, asked_by="amsgrad"),
     row("adamw", f"({_PARAMETERS}, {_RATES.format(decay='0.01')}, *, {_MOMENTS}, {TUNED})", _adamw,
          "A step of AdamW: as Adam, with the decay applied to the parameter itself.",
-         integers=False, rooms=_STEPPED, on_request=3, asked_by="amsgrad"),
+         integers=False, fitted=by_tiles, rooms=_STEPPED, on_request=3, asked_by="amsgrad"),
 )  # fmt: skip
 
 
@@ -152,7 +152,13 @@ def moreh_sgd(
     found = combine_all(lambda *stacks: on_each(step, stacks), *(t.shards for t in given))
     dtype = param_in.dtype
     made: list[Tensor | None] = [
-        settle(given, Shards(finish(s.data, dtype), s.index), dtype, memory_config=place, output_tensor=room)
+        settle(
+            given,
+            in_places_of(room, Shards(finish(s.data, dtype), s.index)),
+            dtype,
+            memory_config=place,
+            output_tensor=room,
+        )
         for s, (room, place) in zip(found, rooms, strict=False)
     ]
     return [*made, None][:2]

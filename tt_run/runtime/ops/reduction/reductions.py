@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import Operation, operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
@@ -314,6 +314,8 @@ def prod(
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
     if isinstance(dim, Tensor):
         dim, output_tensor = None, dim
+    if dims is not None and output_tensor is None:
+        raise ArgumentMismatch("prod: over several dims the product goes into an output_tensor")
     over: Dims = dim if dims is None else dims
     check_prod(input_tensor, over, dims is not None, output_tensor)
     place = None
