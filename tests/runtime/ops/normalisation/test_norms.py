@@ -121,6 +121,39 @@ def test_a_mask_of_heads_one_below_the_other(one: MeshDevice, causal: bool, in_p
     near(found, softmax(x.astype(float) * 0.3 + given), steps=4)
 
 
+def test_masks_are_the_same_for_all_heads(one: MeshDevice):
+    x = put(one, sample(F32, 2, 3, 32, 64))
+    words = (
+        (ops.scale_mask_softmax, "Mask intermediate dimension 1 must be 1, got: {}"),
+        (
+            ops.scale_mask_softmax_in_place,
+            "Non-sharded mask intermediate dimensions must be 1, got {} at dimension 1",
+        ),
+    )
+    for call, sentence in words:
+        for shape, length in (((2, 3, 32, 64), 3), ((2, 32, 64), 32), ((2, 64), 64)):
+            with pytest.raises(RuntimeError, match=sentence.format(length)):
+                call(x, 0.5, put(one, np.zeros(shape, np.float32)))
+    with pytest.raises(RuntimeError, match="batch sizes must match, got input: 2 vs mask: 32"):
+        ops.scale_mask_softmax(x, 0.5, put(one, np.zeros((32, 64), np.float32)))
+    low = put(one, sample(F32, 4, 32, 64))
+    mask = put(one, sample(F32, 1, 1, 1, 64, seed=5))
+    near(
+        ops.scale_mask_softmax_in_place(low, 0.5, mask),
+        softmax(sample(F32, 4, 32, 64).astype(float) * 0.5 + held(mask)[0]),
+        steps=4,
+    )
+
+
+def test_a_mask_in_rows_is_cut_to_the_width_of_tiles(one: MeshDevice):
+    x, mask = sample(F32, 2, 3, 32, 64), sample(F32, 2, 1, 2, 32, seed=4)
+    t = put(one, x)
+    found = ops.scale_mask_softmax_in_place(t, 0.5, put(one, mask, layout=ROW))
+    near(found, softmax(x.astype(float) * 0.5 + mask.reshape(2, 1, 1, 64)), steps=4)
+    with pytest.raises(RuntimeError, match="Non-sharded mask shape must match expected shape"):
+        ops.scale_mask_softmax_in_place(t, 0.5, put(one, np.zeros((2, 1, 1, 64), np.float32), layout=ROW))
+
+
 def test_masked_softmax(one: MeshDevice):
     x, mask = (
         sample(F32, 2, 3, 5, 7),

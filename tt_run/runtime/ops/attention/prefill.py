@@ -24,6 +24,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.ops.normalisation.softmaxes import (
+    check_alike,
     check_height,
     check_users,
     mask_of_rows,
@@ -245,6 +246,7 @@ def attention_softmax(
         return plain
     scale = None if head_size is None else 1 / math.sqrt(head_size)
     check_users(tensor, attention_mask)
+    check_alike(tensor, attention_mask, in_place=False)
     check_height(tensor, attention_mask)
     mask = mask_of_rows(attention_mask, tensor, bool(causal_mask))
     return masked_softmax(tensor, scale, mask, memory_config)

@@ -109,6 +109,11 @@ def masked_softmax(
         _check_softmax(x)
     floating("softmax", *operands)
     if mask is not None:
+        x_rank = x.shape.rank
+        if mask.shape.rank > x_rank and all(n == 1 for n in mask.shape.dims[: mask.shape.rank - x_rank]):
+            kept = mask.shape.dims[mask.shape.rank - x_rank :]
+            mask = mask.derive(mask.shards.map(lambda stack: stack.reshape(len(stack), *kept)))
+            operands = (x, mask)
         check_broadcast(mask.shape, x.shape)
     function = written or softmax_rows.stable
     factor = np.float32(1 if scale is None else scale)
@@ -149,6 +154,7 @@ def scale_mask_softmax(
             hint="mask=…, or is_causal_mask=False",
         )
     check_users(input_tensor, mask)
+    check_alike(input_tensor, mask, in_place=False)
     check_height(input_tensor, mask)
     mask = mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
@@ -165,12 +171,19 @@ def _check_scale(scale: float | None, mask: Tensor | None) -> None:
 
 def check_users(x: Tensor, mask: Tensor | None) -> None:
     """Raises RuntimeError for a mask of another batch than that of its tensor."""
-    if mask is None or x.shape.rank < 4 or mask.shape.rank < 4 or mask.shape[0] == x.shape[0]:
+    if mask is None or mask.shape.rank == 0:
+        return
+    batch = x.shape[0] if x.shape.rank == _RANK else 1
+    if mask.shape[0] == batch:
         return
     raise fatal(
-        f"Input and mask batch sizes must match, got input: {x.shape[0]} vs mask: {mask.shape[0]}",
-        hint=f"ttnn.repeat(mask, ({x.shape[0]}, 1, 1, 1))",
+        f"Input and mask batch sizes must match, got input: {batch} vs mask: {mask.shape[0]}",
+        hint=f"ttnn.repeat(mask, ({batch}, 1, 1, 1))" if mask.shape.rank == _RANK else _IN_FOUR,
     )
+
+
+_IN_FOUR = "ttnn.unsqueeze_to_4D(mask)"
+_RANK = 4
 
 
 def check_height(x: Tensor, mask: Tensor | None) -> None:
@@ -186,17 +199,43 @@ def check_height(x: Tensor, mask: Tensor | None) -> None:
         )
 
 
-def _check_alike(x: Tensor, mask: Tensor | None) -> None:
-    """Raises RuntimeError for a mask of each head, of a tensor that is not cut."""
-    if mask is None or mask.is_sharded() or x.is_sharded():
+_OF_ALL_HEADS = "This path requires head-uniform masks; apply a per-head bias with a separate ttnn::add before ttnn::softmax."
+
+
+def check_alike(x: Tensor, mask: Tensor | None, in_place: bool = True) -> None:
+    """Raises RuntimeError for a mask of each head, or of fewer dimensions: after the first they count as heads."""
+    if mask is None or mask.is_sharded() or mask.shape.rank < 2:
         return
-    for place, length in enumerate(mask.shape.dims[1:-2], 1):
-        if length != 1:
-            raise fatal(
-                f"Non-sharded mask intermediate dimensions must be 1, got {length} at dimension {place}. This path requires head-uniform "
-                "masks; apply a per-head bias with a separate ttnn::add before ttnn::softmax.",
-                hint="ttnn.add(tensor, mask), and ttnn.softmax_in_place",
-            )
+    if in_place and mask.layout is Layout.ROW_MAJOR:
+        return
+    length = mask.padded_shape[1]
+    if length != 1:
+        words = "Non-sharded mask intermediate dimensions must be 1, got {} at dimension 1. "
+        if not in_place:
+            words = "Mask intermediate dimension 1 must be 1, got: {}. "
+        raise fatal(
+            words.format(length) + _OF_ALL_HEADS,
+            hint="ttnn.add(tensor, mask), and ttnn.softmax" if mask.shape.rank == _RANK else _IN_FOUR,
+        )
+
+
+def in_one_row(mask: Tensor | None, x: Tensor) -> Tensor | None:
+    """A mask as it is added: of one in rows, each user's elements are cut into rows of a tile's width.
+
+    Raises RuntimeError for a mask in rows that is not.
+    """
+    if mask is None or mask.is_sharded() or mask.layout is Layout.TILE:
+        return mask
+    width = x.padded_shape[-1]
+    expected = (x.shape[0], 1, width // TILE_SIZE, TILE_SIZE)
+    if tuple(mask.shape) != expected:
+        raise fatal(
+            "Non-sharded mask shape must match expected shape",
+            f"{mask.shape} == Shape({list(expected)})",
+            hint=f"ttnn.reshape(mask, {expected}), or {in_tiles('mask')}",
+        )
+    row = mask.derive(mask.shards.map(lambda stack: stack.reshape(len(stack), expected[0], 1, 1, width)))
+    return joining.slice.compute(row, [0] * 4, [expected[0], 1, 1, x.shape[-1]])
 
 
 def mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
@@ -256,7 +295,8 @@ def scale_mask_softmax_in_place(
     """`scale_mask_softmax` written over its input; returns what sees it there."""
     _check_in_place(input_tensor)
     _check_scale(scale, mask)
-    _check_alike(input_tensor, mask)
+    check_alike(input_tensor, mask)
+    mask = in_one_row(mask, input_tensor)
     check_users(input_tensor, mask)
     rows = getattr(program_config, "block_h", None)
     if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
@@ -288,6 +328,7 @@ def _check_hw_dims(x: Tensor, mask: Tensor | None, program_config: object) -> No
         raise fatal(
             "Non-sharded mask shape must match expected shape", "a mask in rows", hint=in_tiles("mask")
         )
+    check_alike(x, mask)
     if isinstance(program_config, SoftmaxShardedMultiCoreProgramConfig) and not x.is_sharded():
         raise fatal(
             "Input tensor must be sharded when using SoftmaxShardedMultiCoreProgramConfig",
