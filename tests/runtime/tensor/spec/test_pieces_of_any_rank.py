@@ -367,3 +367,27 @@ def test_a_view_of_pieces_that_are_a_matrix_has_that_cut(one: MeshDevice, layout
         place = view(tensor, given).memory_config()
         assert "created_with_nd_shard_spec=0" in str(place)
         assert place.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+
+
+@pytest.mark.parametrize(("shape", "piece", "grid", "orientation", "words"), [
+    ((64, 64), [32, 32], "1x1", "ROW", "Number of shards along width must not exceed core grid width!"),
+    ((2, 64, 64), [32, 32], "2x2", "ROW", "Number of shards along height must not exceed core grid height!"),
+    ((2, 64, 64), [32, 32], "2x2", "COL", "Number of shards along width must not exceed core grid width!"),
+    ((2, 64, 64), [1, 64, 64], "8x8", "ROW", "2D grid distribution is only supported for 2D sharding!"),
+    ((64, 64), [64, 64], "twoB", "ROW", "2D grid distribution is only supported for one contiguous core grid!"),
+    ((64, 64), [32, 32], "2x2", "ROW", None),
+    ((128, 64), [32, 32], "4x2", "COL", None),
+])  # fmt: skip
+def test_a_matrix_of_pieces_is_held_by_a_rectangle_of_cores(
+    one: MeshDevice, shape: tuple[int, ...], piece: list[int], grid: str, orientation: str, words: str | None
+) -> None:
+    along = ShardOrientation.ROW_MAJOR if orientation == "ROW" else ShardOrientation.COL_MAJOR
+    place = MemoryConfig(BufferType.L1, NdShardSpec(piece, GRIDS[grid], along, STRATEGIES["2D"]))
+    if words is None:
+        assert from_shape.empty(shape, BF16, TILE, one, place).is_sharded()
+        return
+    with pytest.raises(RuntimeError) as refused:
+        from_shape.empty(shape, BF16, TILE, one, place)
+    assert sentence_of(refused.value) == words
+    with pytest.raises(RuntimeError):
+        to_memory_config(put(one, np.zeros(shape), BF16), place)

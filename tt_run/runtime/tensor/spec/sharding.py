@@ -233,9 +233,11 @@ def on_cores(
 ) -> MemoryConfig:
     """The configuration as a tensor on devices has it: `settled`, and its pieces have no more dimensions than it.
 
-    Raises RuntimeError as `settled` does, and for pieces of more dimensions.
+    Raises RuntimeError as `settled` does, for pieces of more dimensions, and for those that a rectangle of cores does not hold.
     """
     found = settled(config, padded, layout, tile)
+    if found.created_with_nd_shard_spec and found.nd_shard_spec is not None:
+        _check_rectangle(found.nd_shard_spec, padded)
     rank = 0 if found.nd_shard_spec is None else len(found.nd_shard_spec.shard_shape)
     if found.created_with_nd_shard_spec and rank > len(padded):
         raise fatal(
@@ -244,6 +246,33 @@ def on_cores(
             hint=f"give the pieces {len(padded)} dimensions, or the tensor {rank}",
         )
     return found
+
+
+def _check_rectangle(spec: NdShardSpec, padded: Sequence[int]) -> None:
+    """Raises RuntimeError for a matrix of pieces that a rectangle of cores does not hold, one on each."""
+    if spec.shard_distribution_strategy is not ShardDistributionStrategy.GRID_2D:
+        return
+    piece = [*(1,) * (2 - len(spec.shard_shape)), *spec.shard_shape]
+    if spec.grid.size() != 1:
+        raise fatal(
+            "2D grid distribution is only supported for one contiguous core grid!",
+            hint="one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)]), or ROUND_ROBIN_1D",
+        )
+    if len(piece) != 2:
+        raise fatal(
+            "2D grid distribution is only supported for 2D sharding!",
+            hint=f"a shard shape of 2 dimensions, not {piece}, or ROUND_ROBIN_1D",
+        )
+    size = spec.grid.bounding_box().grid_size()
+    down, across = -(-math.prod(padded[:-1]) // piece[0]), -(-padded[-1] // piece[1])
+    if spec.orientation is ShardOrientation.COL_MAJOR:
+        down, across = across, down  # the reference names the sides of the grid
+    for name, count, room in (("width", across, size.x), ("height", down, size.y)):
+        if count > room:
+            raise fatal(
+                f"Number of shards along {name} must not exceed core grid {name}!",
+                hint=f"{count} shards on {room} cores: larger shards, a larger grid, or ROUND_ROBIN_1D",
+            )
 
 
 def _as_pieces(config: MemoryConfig, rank: int) -> NdShardSpec:
