@@ -78,7 +78,8 @@ GUARD = (
         "TTG010",
         "a message that nobody has received",
         why="The program sent it and ended well, so the rank that it went to has missed something: a receive, or one with the same tag. "
-        "A larger message, or another MPI, waits for its receiver: there the sender hangs.",
+        "A larger message, or another MPI, waits for its receiver: there the sender hangs. Tensors that are sent on a socket and that no "
+        "recv_async has asked for are told likewise, with the sender's line.",
         bad='if rank == 0:\n    comm.send("go on", dest=1, tag=3)\nif rank == 1:\n    pass',
         good='if rank == 0:\n    comm.send("go on", dest=1, tag=3)\nif rank == 1:\n    comm.recv(source=0, tag=3)',
         help="receive what is sent, with its tag and on its communicator, or do not send it",

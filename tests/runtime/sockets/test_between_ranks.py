@@ -126,3 +126,42 @@ def test_ranks_that_build_other_pairs_are_told():
     assert result.returncode not in (0, 124, 137)
     for words in ("create_socket_pair(connections 1", "create_socket_pair(connections 2"):
         assert words in result.stderr
+
+
+def test_a_tensor_that_nobody_asked_for_is_told():
+    """With the sender's line and by the name of its call, of those that left at once and of those that wait for their receiver."""
+    body = (
+        "a = socket(0, 1)\n"
+        "if rank == 0:\n"
+        "    ttnn.experimental.send_async(x, a)\n"
+        "    ttnn.experimental.send_direct_async(x, a)\n"
+        "    large = ttnn.zeros((1024, 1024), ttnn.bfloat16, ttnn.TILE_LAYOUT, mesh_device)\n"
+        "    ttnn.experimental.send_async(large, a)\n"
+        "else:\n"
+        "    ttnn.experimental.recv_async(x, a)\n"
+        "    ttnn.synchronize_device(mesh_device)\n"
+    )
+    sender, receiver = run(HEAD + body).check().ranks
+    assert not sender.stderr
+    line = len(HEAD.splitlines()) + 4
+    for name, at, shape in (("send_direct_async", line, "[4, 4]"), ("send_async", line + 2, "[1024, 1024]")):
+        assert f"{name} of rank 0 at " in receiver.stderr
+        assert f"program.py:{at} (shape {shape}, " in receiver.stderr
+    assert receiver.stderr.startswith(
+        "warning[TTG010]: rank 1 ended without receiving a tensor: send_direct_async"
+    )
+
+
+def test_a_direct_tensor_of_another_spec_is_told_by_its_name():
+    body = (
+        "a = socket(0, 1)\n"
+        "y = ttnn.zeros((2, 2), ttnn.bfloat16, ttnn.TILE_LAYOUT, mesh_device)\n"
+        "if rank == 0:\n"
+        "    ttnn.experimental.send_direct_async(x, a)\n"
+        "else:\n"
+        "    ttnn.experimental.recv_direct_async(y, a)\n"
+        "    ttnn.synchronize_device(mesh_device)\n"
+    )
+    told = run(HEAD + body).ranks[1].stderr
+    assert "recv_direct_async waits for a tensor of shape [2, 2]" in told
+    assert "but send_direct_async of rank 0 at " in told

@@ -1,10 +1,13 @@
 """Both ends of a socket in one process."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
+from tests.runtime.mpi import ROOT
 from tt_run.runtime import catalog, events, queues
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshCoordinate, MeshCoordinateRange, MeshShape, open_mesh_device
@@ -15,7 +18,7 @@ from tt_run.runtime.sockets.config import (
     SocketEndpoint,
     SocketMemoryConfig,
 )
-from tt_run.runtime.sockets.socket import MeshSocket, create_socket_pair
+from tt_run.runtime.sockets.socket import MeshSocket, _unreceived, create_socket_pair
 from tt_run.runtime.sockets.transfer import recv_async, send_async
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
@@ -236,3 +239,47 @@ def test_events_of_a_transfer(meshes):
         ("send", 2048, 4, (0, 1, 4, 5)),
         ("recv", 2048, 4, (2, 3, 6, 7)),
     ]
+
+
+def test_what_nobody_asks_for_is_remembered_with_its_line(meshes):
+    left, right = meshes
+    sender, receiver = create_socket_pair(left, right, SocketConfig(STRAIGHT, MEMORY))
+    before = len(_unreceived())
+    recv_async(filled(right, 1), receiver)  # ahead of what is sent
+    for number in range(3):
+        catalog.find("ttnn.experimental.send_direct_async")(filled(left, number), sender)
+    found = _unreceived()[before:]
+    assert len(found) == 2
+    assert found[0].startswith(f"send_direct_async at {__file__}:") and found[0].endswith(
+        "(shape [4, 8], BFLOAT16, TILE)"
+    )
+    for _ in range(2):
+        recv_async(filled(right, 1), receiver)
+    assert len(_unreceived()) == before
+
+
+def test_a_program_of_one_rank_tells_of_it_at_its_end(tmp_path):
+    program = (
+        "import ttnn\n"
+        "md = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))\n"
+        "a, b = md.create_submeshes(ttnn.MeshShape(1, 1))\n"
+        "core = ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 0), ttnn.CoreCoord(0, 0))\n"
+        "memory = ttnn.SocketMemoryConfig(ttnn.BufferType.L1, 4096)\n"
+        "config = ttnn.SocketConfig([ttnn.SocketConnection(core, core)], memory)\n"
+        "sender, _ = ttnn.create_socket_pair(a, b, config)\n"
+        "ttnn.experimental.send_async(ttnn.ones((32, 32), ttnn.bfloat16, ttnn.TILE_LAYOUT, a), sender)\n"
+    )
+    for end, told in (("", True), ("{}['missing']\n", False)):
+        path = tmp_path / "program.py"
+        path.write_text(program + end)
+        done = subprocess.run(
+            [sys.executable, "-m", "tt_run.emulate", str(path)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=ROOT,
+        )
+        assert (
+            "warning[TTG010]: rank 0 ended without receiving a tensor: send_async at " in done.stderr
+        ) is told
+        assert (":8 (shape [32, 32], BFLOAT16, TILE)" in done.stderr) is told

@@ -38,6 +38,7 @@ __all__ = [
     "Transfer",
     "answered",
     "at_end",
+    "at_last",
     "beside",
     "calls_made",
     "collective",
@@ -69,6 +70,7 @@ _before: Before | None = None
 _unwatched = 0  # calls that were made without a guard, while somebody wants to be asked
 _lifecycle: Any = None
 _comparisons: list[Callable[[], None]] = []  # what all ranks compare at their common end
+_unreceived: list[Callable[[], list[str]]] = []  # what each rank tells of when all have ended
 _started = False
 _starting = threading.RLock()  # the first call may come in any thread, and in two at once
 one_at_a_time = threading.RLock()
@@ -261,6 +263,11 @@ def at_common_end(compare: Callable[[], None]) -> None:
     _comparisons.append(compare)
 
 
+def at_last(sends: Callable[[], list[str]]) -> None:
+    """Ask `sends` for the sends that this rank has not received, once all ranks have ended well."""
+    _unreceived.append(sends)
+
+
 def start(call: str = "") -> None:
     """Meet all ranks of the job and start watching; every rank must call it, in `call` of its program where that is what they meet in.
 
@@ -289,7 +296,7 @@ def start(call: str = "") -> None:
             os.register_at_fork(after_in_child=_forked)
         os.register_at_fork(after_in_child=_free)
         _started = True
-        _lifecycle = Lifecycle(ranks, _guard, _comparisons)
+        _lifecycle = Lifecycle(ranks, _guard, _comparisons, _unreceived)
         _lifecycle.install()
 
 

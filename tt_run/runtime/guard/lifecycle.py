@@ -41,7 +41,11 @@ class Lifecycle:
     """Installed once per process that has MPI peers. `guard` is None when the guard is off."""
 
     def __init__(
-        self, world: World, guard: Guard | None, comparisons: Sequence[Callable[[], None]] = ()
+        self,
+        world: World,
+        guard: Guard | None,
+        comparisons: Sequence[Callable[[], None]] = (),
+        unreceived: Sequence[Callable[[], list[str]]] = (),
     ) -> None:
         self._world = world
         self._guard = guard
@@ -58,6 +62,7 @@ class Lifecycle:
         self._after: list[Callable[[], None]] = []
         self._expected: list[Callable[[], bool]] = []
         self._comparisons = comparisons
+        self._unreceived = unreceived
 
     def install(self) -> None:
         """Take over uncaught exceptions and the end of the program; start the beacon."""
@@ -228,10 +233,15 @@ class Lifecycle:
         elif guard.others_ended() and not self._world.has_lost_mpi:
             # Whatever this rank itself has done with MPI. A program that has changed its root finds no more files of ours.
             with suppress(OSError, ValueError, ImportError):
-                from tt_run.runtime.guard.unreceived import unreceived
+                from tt_run.runtime.guard.unreceived import unreceived, unreceived_tensors
 
-                if told := unreceived(self._world.rank, self._world.size):
-                    print(told, file=sys.stderr, flush=True)
+                sends = [words for told in self._unreceived for words in told()]
+                for text in (
+                    unreceived(self._world.rank, self._world.size),
+                    unreceived_tensors(self._world.rank, sends),
+                ):
+                    if text:
+                        print(text, file=sys.stderr, flush=True)
 
     def _how_it_ends(self, guard: Guard) -> tuple[int, str, str]:
         """Exit code, text and line of an exit that nobody caught: from the launcher's hook, which sees them all, or as sys.exit noted."""

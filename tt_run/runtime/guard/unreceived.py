@@ -1,8 +1,9 @@
-"""Messages of a program's own MPI that nobody has received when all ranks are over: MPI forgets them without a word."""
+"""Messages of a program's own MPI, and tensors on sockets, that nobody has received when all ranks are over: they are forgotten without a word."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tt_run.rules import guard_rule
@@ -10,6 +11,17 @@ from tt_run.rules import guard_rule
 UNRECEIVED = "TTG010"
 _MOST = 3
 _LOOKS = 10  # each moves on what is still on its way, and only the next one sees it
+
+
+def unreceived_tensors(rank: int, sends: Sequence[str]) -> str:
+    """The sends of tensors that this rank's ends of sockets have never been asked for, as a warning; empty where there are none."""
+    if not sends:
+        return ""
+    told = ", ".join(sends[:_MOST]) + f" and {len(sends) - _MOST} more" * (len(sends) > _MOST)
+    return (
+        f"warning[{UNRECEIVED}]: rank {rank} ended without receiving a tensor: {told}\n"
+        "  help: ttnn.experimental.recv_async(tensor, socket) on the receiver's end of the socket for each that is sent, or do not send it"
+    )
 
 
 def unreceived(rank: int, size: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import json
+import sys
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +28,7 @@ from tt_run.runtime.sockets.config import (
     mesh_ids_of,
     ranks_of,
 )
-from tt_run.runtime.sockets.streams import ProcessStream, RankStream, Stream
+from tt_run.runtime.sockets.streams import ProcessStream, RankStream, Stream, Unasked, unreceived
 
 # A stream and the connections it carries.
 Lane = tuple[Stream, tuple[SocketConnection, ...]]
@@ -34,6 +36,8 @@ Lane = tuple[Stream, tuple[SocketConnection, ...]]
 _FIRST_TAG = 4096
 _tags: defaultdict[Group, Iterator[int]] = defaultdict(lambda: itertools.count(_FIRST_TAG))
 _open: list[MeshSocket] = []
+_between_ranks: dict[tuple[Group, int], None] = {}
+"""The ends at which this rank receives from others: the ranks of the socket, and its tag."""
 
 
 @native("ttnn._ttnn.mesh_socket.MeshSocket")
@@ -64,6 +68,8 @@ class MeshSocket(metaclass=Native):
             (RankStream(group, group.ranks.index(rank), tag, len(found)), tuple(found))
             for rank, found in sorted(by_peer.items())
         )
+        if role is SocketEndpoint.RECEIVER:
+            _between_ranks[group, tag] = None
 
     @classmethod
     def over(
@@ -150,6 +156,7 @@ def create_socket_pair(
         detail = f"connections {len(connections)} ({zlib.crc32(text.encode()):08x})"
         guard.collective(group, guard.Signature("create_socket_pair", detail=detail))
         tag = next(_tags[group])
+        _between_ranks[group, tag] = None
     inside = ProcessStream()
 
     def lanes(own: int) -> Iterator[Lane]:
@@ -290,5 +297,22 @@ def _finish_between_ranks(device: MeshDevice) -> None:
             socket.finish()
 
 
+def _unreceived() -> list[str]:
+    """The sends that nobody has asked for at this rank's ends."""
+    found = [words for stream in Unasked.all for words in stream.words()]
+    return found + [words for group, tag in _between_ranks for words in unreceived(group, tag)]
+
+
+def _tell_alone() -> None:
+    """At the end of a program of one rank, over which no guard watches; one that failed has said something else, and tests leave much behind."""
+    if world().size > 1 or not Unasked.all or hasattr(sys, "last_value") or "pytest" in sys.modules:
+        return
+    from tt_run.runtime.guard.unreceived import unreceived_tensors
+
+    print(unreceived_tensors(world().rank, _unreceived()), file=sys.stderr, flush=True)
+
+
+guard.at_last(_unreceived)
+atexit.register(_tell_alone)
 queues.on_finish(_finish_on)
 MeshDevice.finishing.append(_finish_between_ranks)

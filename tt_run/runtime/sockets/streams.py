@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,11 @@ class Delivery(Protocol):
 class Stream(Protocol):
     """One direction between the ends: parcels arrive in the order in which they were sent."""
 
-    def send(self, spec: TensorSpec, rows: Rows) -> None:
-        """Hand over a parcel without waiting."""
+    def send(self, spec: TensorSpec, rows: Rows, name: str) -> None:
+        """Hand over a parcel without waiting; `name` of the operation that sends it."""
         ...
 
-    def ask(self, spec: TensorSpec) -> Delivery:
+    def ask(self, spec: TensorSpec, name: str) -> Delivery:
         """Prepare for the next parcel without waiting."""
         ...
 
@@ -85,6 +85,38 @@ class Stream(Protocol):
         ...
 
 
+class Unasked:
+    """The sends inside of this process that no receive has asked for yet, for what is told at the end of the program."""
+
+    all: ClassVar[list[Unasked]] = []
+
+    def __init__(self) -> None:
+        self._sends: deque[str] = deque()
+        self._ahead = 0
+
+    def sent(self, words: str) -> None:
+        """A parcel was sent; `words` say from where."""
+        if self._ahead:
+            self._ahead -= 1
+            return
+        if not self._sends and self not in Unasked.all:
+            Unasked.all.append(self)
+        self._sends.append(words)
+
+    def asked(self) -> None:
+        """A receive asks for the next parcel."""
+        if self._sends:
+            self._sends.popleft()
+        else:
+            self._ahead += 1
+        if not self._sends and self in Unasked.all:
+            Unasked.all.remove(self)
+
+    def words(self) -> list[str]:
+        """The sends that are left."""
+        return list(self._sends)
+
+
 class ProcessStream:
     """Both ends in one process."""
 
@@ -92,16 +124,19 @@ class ProcessStream:
         self._sent: dict[int, tuple[TensorSpec, Rows]] = {}
         self._sends, self._asks = itertools.count(), itertools.count()
         self._arrived = threading.Condition()
+        self._unasked = Unasked()
 
-    def send(self, spec: TensorSpec, rows: Rows) -> None:
+    def send(self, spec: TensorSpec, rows: Rows, name: str) -> None:
         """Queue a parcel."""
+        self._unasked.sent(f"{name} at {events.call_site()} ({describe(spec)})")
         with self._arrived:
             self._sent[next(self._sends)] = (spec, list(rows) if isinstance(rows, Sequence) else rows)
             self._arrived.notify_all()
 
-    def ask(self, spec: TensorSpec) -> Delivery:
+    def ask(self, spec: TensorSpec, name: str) -> Delivery:
         """The next parcel, whether it was sent already or not."""
-        return _Queued(self._sent, next(self._asks), self._arrived, spec)
+        self._unasked.asked()
+        return _Queued(self._sent, next(self._asks), self._arrived, spec, name)
 
     def flush(self) -> None:
         """Nothing is under way."""
@@ -124,8 +159,9 @@ class _Queued:
         number: int,
         arrived: threading.Condition,
         spec: TensorSpec,
+        name: str,
     ) -> None:
-        self._sent, self._number, self._arrived, self._spec = sent, number, arrived, spec
+        self._sent, self._number, self._arrived, self._spec, self._name = sent, number, arrived, spec, name
         self._site = "" if number in sent else events.call_site()
 
     @property
@@ -144,13 +180,13 @@ class _Queued:
                 patience.look()
                 if not others_may_send() or patience.over(seconds_to_wait()):
                     raise fatal(
-                        f"recv_async at {self._site} waits for a tensor that was never sent, and {events.call_site()} needs it: both ends of "
+                        f"{self._name} at {self._site} waits for a tensor that was never sent, and {events.call_site()} needs it: both ends of "
                         "the socket are in this process, and send_async on the sender comes before reading what recv_async returned",
                         hint="ttnn.experimental.send_async(tensor, socket) before the result is read",
                     )
                 self._arrived.wait(LOOK)
             spec, rows = self._sent[self._number]
-        check_spec(describe(spec), self._spec)
+        check_spec(describe(spec), self._spec, name=self._name)
         found: list[Array] = list(rows if isinstance(rows, Sequence) else rows.settle())
         del self._sent[self._number]
         return found
@@ -172,33 +208,32 @@ class RankStream:
         self._group, self._peer, self._tag, self._connections = group, peer, tag, connections
         self._leaving: deque[guard.Transfer] = deque()
 
-    def send(self, spec: TensorSpec, rows: Rows) -> None:
+    def send(self, spec: TensorSpec, rows: Rows, name: str) -> None:
         """Start all messages; their arrays are kept until they have left."""
         rows = rows if isinstance(rows, Sequence) else list(rows.settle())
         while self._leaving and self._leaving[0].test():
             self._leaving.popleft()
         filled = np.zeros(HEADER_BYTES, np.uint8)
         site = events.call_site()[-HEADER_BYTES // 2 :]
-        text = f"{describe(spec)}\n{site}".encode()[:HEADER_BYTES]
+        text = f"{describe(spec)}\n{site}\n{name}".encode()[:HEADER_BYTES]
         filled[: len(text)] = np.frombuffer(text, np.uint8)
         header = headed(filled, filled[: len(describe(spec).encode())])
         narrow = self._narrow(spec)
         for array in (header, *(to_wire(row) if narrow else np.ascontiguousarray(row) for row in rows)):
             tag = self._tag if array is header else _tag_of(self._tag, array.nbytes)
-            self._leaving.append(guard.isend(self._group, array, self._peer, tag, "send_async"))
+            self._leaving.append(guard.isend(self._group, array, self._peer, tag, name))
 
-    def ask(self, spec: TensorSpec) -> Delivery:
+    def ask(self, spec: TensorSpec, name: str) -> Delivery:
         """Post the receives of the next parcel."""
         header = headed(np.empty(HEADER_BYTES, np.uint8))
         kind = np.dtype(np.uint16) if self._narrow(spec) else stored_dtype(spec.dtype)
         shape = (0,) if shapes.active() else tuple(spec.shape)
         rows = [np.empty(shape, kind) for _ in range(self._connections)]
-        transfers = [guard.irecv(self._group, header, self._peer, self._tag, "recv_async")]
+        transfers = [guard.irecv(self._group, header, self._peer, self._tag, name)]
         transfers += [
-            guard.irecv(self._group, row, self._peer, _tag_of(self._tag, row.nbytes), "recv_async")
-            for row in rows
+            guard.irecv(self._group, row, self._peer, _tag_of(self._tag, row.nbytes), name) for row in rows
         ]
-        return _Posted(transfers, header, rows, spec, f"rank {self.peer}")
+        return _Posted(transfers, header, rows, spec, f"rank {self.peer}", name)
 
     def flush(self) -> None:
         """Wait, with the guard's deadline, until the peer has taken everything."""
@@ -240,15 +275,16 @@ class _Posted:
         rows: Sequence[Array],
         spec: TensorSpec,
         sender: str,
+        name: str,
     ) -> None:
         self._transfers, self._header, self._rows, self._spec = transfers, header, rows, spec
-        self._sender = sender
+        self._sender, self._name = sender, name
 
     def take(self) -> list[Array]:
         guard.wait(self._transfers[0])
         # Before the rows: one of another size would never come.
-        sent, _, site = self._header.tobytes().rstrip(b"\0").decode(errors="replace").partition("\n")
-        check_spec(sent, self._spec, f"{self._sender} at {site}")
+        sent, site, name = _told(self._header.tobytes())
+        check_spec(sent, self._spec, f"{name} of {self._sender} at {site}", self._name)
         for transfer in self._transfers[1:]:
             guard.wait(transfer)
         return [from_wire(row) if row.dtype != stored_dtype(self._spec.dtype) else row for row in self._rows]
@@ -259,11 +295,30 @@ def describe(spec: TensorSpec) -> str:
     return f"shape {list(spec.shape)}, {spec.dtype.name}, {spec.layout.name}"
 
 
-def check_spec(sent: str, expected: TensorSpec, sender: str = "the sender") -> None:
+def unreceived(group: Group, tag: int) -> list[str]:
+    """The sends that this end of a socket between ranks was sent and has not asked for; all are here once the others have ended."""
+    found = []
+    for _ in range(_LOOKS):
+        for source, content in group.arrived(tag):
+            spec, site, name = _told(content[-HEADER_BYTES:])
+            found.append(f"{name} of rank {group.ranks[source]} at {site} ({spec})")
+    return found
+
+
+_LOOKS = 10  # each moves on what is still on its way, and only the next one sees it
+
+
+def _told(header: bytes) -> tuple[str, str, str]:
+    """What a header says: the spec that is sent, from which line, by which operation."""
+    spec, site, name = [*header.rstrip(b"\0").decode(errors="replace").split("\n"), "", ""][:3]
+    return spec, site, name
+
+
+def check_spec(sent: str, expected: TensorSpec, sender: str = "the sender", name: str = "recv_async") -> None:
     """Raise RuntimeError when what was sent does not fit what is waited for; `sender` says who sent it and where."""
     if sent != describe(expected):
         raise fatal(
-            f"recv_async waits for a tensor of {describe(expected)}, but {sender} sent {sent}",
+            f"{name} waits for a tensor of {describe(expected)}, but {sender} sent {sent}",
             "sender and receiver of a socket use tensors of one spec, in the same order",
             hint="ttnn.allocate_tensor_on_device(spec, mesh_device) with the spec of what is sent",
         )

@@ -30,18 +30,22 @@ def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
 
     Raises RuntimeError on a receiving socket and for a tensor of another mesh.
     """
-    _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, "send_async")
-    with events.Block("send", "send_async", mesh_socket, *_way(input_tensor, mesh_socket)) as block:
-        guard.message("send_async", describe(input_tensor.spec))
+    _send(input_tensor, mesh_socket, "send_async")
+    return []
+
+
+def _send(input_tensor: Tensor, mesh_socket: MeshSocket, name: str) -> None:
+    _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, name)
+    with events.Block("send", name, mesh_socket, *_way(input_tensor, mesh_socket)) as block:
+        guard.message(name, describe(input_tensor.spec))
         later = unsent_tensors.of(input_tensor)
         for stream, connections in mesh_socket.lanes:
             if later is not None and isinstance(stream, ProcessStream):
-                stream.send(input_tensor.spec, _rows_of(later, input_tensor, connections))
+                stream.send(input_tensor.spec, _rows_of(later, input_tensor, connections), name)
             else:
-                stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
+                stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections], name)
         if events.listening:
             block.facts = _facts("send", input_tensor, mesh_socket)
-    return []
 
 
 @operation("ttnn.experimental.recv_async", family=families.SOCKET)
@@ -51,14 +55,18 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     Devices without a connection keep their shard. Raises RuntimeError on a sending socket, for a tensor of another mesh and, when it is
     read, for one that was sent with another spec.
     """
-    _check(output_tensor, mesh_socket, SocketEndpoint.RECEIVER, "recv_async")
+    return _receive(output_tensor, mesh_socket, "recv_async")
+
+
+def _receive(output_tensor: Tensor, mesh_socket: MeshSocket, name: str) -> list[Tensor]:
+    _check(output_tensor, mesh_socket, SocketEndpoint.RECEIVER, name)
     storage = output_tensor.storage
     buffer = storage.buffer if isinstance(storage, Arriving) else storage
     spec, device = output_tensor.spec, mesh_socket.get_mesh_device()
-    with events.Block("recv", "recv_async", mesh_socket, *_way(output_tensor, mesh_socket)) as block:
-        guard.message("recv_async", describe(spec))
+    with events.Block("recv", name, mesh_socket, *_way(output_tensor, mesh_socket)) as block:
+        guard.message(name, describe(spec))
         arrivals = [
-            (stream.ask(spec), [_local(device, c) for c in held]) for stream, held in mesh_socket.lanes
+            (stream.ask(spec, name), [_local(device, c) for c in held]) for stream, held in mesh_socket.lanes
         ]
         if events.listening:
             block.facts = _facts("recv", output_tensor, mesh_socket)
@@ -104,15 +112,14 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
 @operation("ttnn.experimental.send_direct_async", family=families.SOCKET)
 def send_direct_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     """`send_async` into the receiver's tensor without the queue in between; its other end is `recv_direct_async`."""
-    sent: list[Tensor] = send_async.compute(input_tensor, mesh_socket)
-    return sent
+    _send(input_tensor, mesh_socket, "send_direct_async")
+    return []
 
 
 @operation("ttnn.experimental.recv_direct_async", family=families.SOCKET)
 def recv_direct_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     """`recv_async` of a tensor that `send_direct_async` sends."""
-    received: list[Tensor] = recv_async.compute(output_tensor, mesh_socket)
-    return received
+    return _receive(output_tensor, mesh_socket, "recv_direct_async")
 
 
 def _check(tensor: Tensor, socket: MeshSocket, role: SocketEndpoint, name: str) -> None:
