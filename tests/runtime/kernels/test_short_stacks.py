@@ -86,6 +86,48 @@ def test_what_is_small_unlike_or_wide_is_left_alone():
     assert short_stacks.chosen(small, small, small) is None and short_stacks.chosen(held, held, other) is None
 
 
+@pytest.mark.parametrize("kernel", [np.add, np.divide, np.less, np.hypot], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    ("large", "small"),
+    [
+        ((3, 700, 256), (3, 1, 256)),
+        ((3, 700, 256), (3, 700, 1)),
+        ((3, 700, 256), (1, 1, 256)),
+        ((1, 2, 90000), (1, 1, 1)),
+        ((1, 5, 300, 256), (4, 1, 1, 256)),
+    ],
+)
+def test_a_small_stack_is_repeated(
+    kernel: Any, large: tuple[int, ...], small: tuple[int, ...], with_torch: bool
+):
+    x, y = elements(int(np.prod(large)), 1).reshape(large), elements(int(np.prod(small)), 2).reshape(small)
+    for pair in ((x, y), (y, x), (x, widen(y))):
+        wide = [widen(each) if each.dtype == BFLOAT16 else each for each in pair]
+        wanted = to_wire(evaluate(kernel, DataType.BFLOAT16, *wide, rounds=kernel is not np.less))
+        found = short_stacks.spread(kernel, *pair)
+        assert found.dtype == BFLOAT16 and np.array_equal(found.view(np.uint16), wanted)
+
+
+@pytest.mark.parametrize(
+    ("large", "small", "spreads"),
+    [
+        ((700, 256), (1, 256), True),
+        ((700, 256), (256,), True),
+        ((700, 256), (), True),
+        ((700, 256), (700, 1), True),
+        ((2, 700, 256), (700, 256), False),  # not small beside it
+        ((700, 256), (1, 1, 1), False),  # the result has more dimensions
+        ((1, 256 * 700), (7, 1), False),  # both are repeated
+        ((16, 256), (256,), False),  # not large
+    ],
+)
+def test_what_is_repeated(large: tuple[int, ...], small: tuple[int, ...], spreads: bool):
+    x, y = (Shards.of_bfloat16(elements(int(np.prod(s)), 1).reshape(1, *s), (0,)) for s in (large, small))
+    assert short_stacks.spreads(x, y) is short_stacks.spreads(y, x) is spreads
+    wide = Shards(widen(x.stack), (0,))
+    assert not short_stacks.spreads(wide, y)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 def test_elements_are_chosen_as_they_are(wide: bool):
     asked, yes, no = (elements(LENGTHS[2], seed) for seed in range(3))

@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
 
 # NumPy's buffer in elements, where functions of one element each broadcast.
-_BUFFER = 1024
+BUFFER = 1024
 # From here on a result is worth more than one thread.
 _SPREAD = 1 << 20
 
@@ -227,7 +227,7 @@ def _blocked(
         kept.append(whole)
         bits = whole.reshape(target.shape)
     fill = _fill if kernel not in EXACT else partial(_fill_exact, whole_units=whole_units)
-    places = list(_blocks(target.shape))
+    places = list(blocks_of(target.shape))
     pieces = thread_count() if out.size >= _SPREAD else 1
     run_tasks(
         [
@@ -272,7 +272,7 @@ def _fill_exact(
 ) -> None:
     """`_fill` for a function that needs no copies; what is still to be rounded stays in cache meanwhile."""
     room = scratch("elementwise", 1)[0]
-    with np.errstate(all="ignore"), Buffers(_BUFFER):
+    with np.errstate(all="ignore"), Buffers(BUFFER):
         for place in places:
             block = target[place]
             given = [v[place] if isinstance(v, np.ndarray) else v for v in views]
@@ -312,7 +312,7 @@ class Buffers:
         np.setbufsize(self._before)
 
 
-def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+def blocks_of(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
     """Indices that cut an array of `shape` into contiguous blocks of about BLOCK elements."""
     axis, inner = len(shape), 1
     while axis and inner * shape[axis - 1] <= BLOCK:

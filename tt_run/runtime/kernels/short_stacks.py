@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import torch_bfloat16
+from tt_run.runtime.kernels.elementwise import BUFFER, EXACT, Buffers, blocks_of
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow
+from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow, widen
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
 from tt_run.runtime.values.shards import Shards
@@ -24,6 +25,7 @@ Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
 
 _SPREAD = 1 << 20
+_SMALLER = 8
 _MAGNITUDE = np.uint16(0x7FFF)
 _ONE = np.uint16(0x3F80)
 
@@ -58,6 +60,54 @@ def chosen(predicate: Shards, yes: Shards, no: Shards) -> Shards | None:
     return yes.holding(out.view(BFLOAT16))
 
 
+def spreads(a: Shards, b: Shards) -> bool:
+    """Whether one of two shards is large and in 16 bits, and the other one small beside it, so that only that one is repeated."""
+    large, small = (b, a) if b.stack.size > a.stack.size else (a, b)
+    return (
+        large.bfloat16 is not None
+        and large.stack.size > BLOCK
+        and large.stack.flags.c_contiguous
+        and small.stack.size * _SMALLER <= large.stack.size
+        and len(large.shape) >= len(small.shape)
+        and all(n in (1, m) for n, m in zip(small.shape[::-1], large.shape[::-1], strict=False))
+    )
+
+
+def spread(kernel: Kernel, a: Array, b: Array) -> Array:
+    """`kernel` of two stacks with shards of as many dimensions, of which the smaller one is repeated over the other, as bfloat16 elements."""
+    swapped = b.size > a.size
+    large, small = (b, a) if swapped else (a, b)
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    if large.shape != shape:  # one of them is on fewer devices
+        large = np.ascontiguousarray(np.broadcast_to(large, shape))
+    repeated = np.broadcast_to(widen(small) if small.dtype == BFLOAT16 else small, shape)
+    out: Array = empty(shape, BFLOAT16)
+    places = list(blocks_of(shape))
+    pieces = thread_count() if out.size >= _SPREAD else 1
+    fill = partial(_fill_beside, kernel, large, repeated, out, swapped)
+    run_tasks([partial(fill, places[p::pieces]) for p in range(pieces)])
+    return out
+
+
+def _fill_beside(
+    kernel: Kernel,
+    large: Array,
+    repeated: Array,
+    out: Array,
+    swapped: bool,
+    places: Sequence[tuple[int | slice, ...]],
+) -> None:
+    room = scratch("short stacks", 1)[0]
+    exact = kernel in EXACT
+    with np.errstate(all="ignore"), Buffers(BUFFER):
+        for place in places:
+            wide, beside = _wide(large[place], room), repeated[place]
+            if not exact:
+                beside = np.ascontiguousarray(beside)
+            given = (beside, wide) if swapped else (wide, beside)
+            _put(kernel(*given, out=wide) if exact else kernel(*given), out[place])
+
+
 def _line_up(shards: Sequence[Shards]) -> bool:
     """Whether shards are stacks of one shape in the same places, large, and some of them in 16 bits."""
     first = shards[0]
@@ -89,24 +139,27 @@ def _fill(kernel: Kernel, rows: Sequence[Any], out: Array, starts: Sequence[int]
     with np.errstate(all="ignore"):
         for start in starts:
             cut = slice(start, start + BLOCK)
-            halves = out[cut]
             operands = [
                 _wide(row[cut], room) if isinstance(row, np.ndarray) else room
                 for row, room in zip(rows, given, strict=True)
             ]
-            values = kernel(*operands)
-            if values.dtype == np.float32 and values.flags.c_contiguous:
-                narrow(values, halves)
-            elif values.dtype == np.bool_:
-                np.multiply(values, _ONE, out=halves.view(np.uint16))
-            else:
-                np.copyto(halves, values.astype(BFLOAT16))
+            _put(kernel(*operands), out[cut])
+
+
+def _put(values: Array, halves: Array) -> None:
+    """Write what a kernel has made, rounded."""
+    if values.dtype == np.float32 and values.flags.c_contiguous:
+        narrow(values.reshape(-1), halves.reshape(-1))
+    elif values.dtype == np.bool_:
+        np.multiply(values, _ONE, out=halves.view(np.uint16))
+    else:
+        np.copyto(halves, values.astype(BFLOAT16))
 
 
 def _wide(block: Array, room: Array) -> Array:
-    """The block in float32, in the room where it is not."""
+    """The block in float32: in the room, unless it is that already."""
     if block.dtype == np.float32:
         return block
-    wide = room[: block.size]
+    wide = room[: block.size].reshape(block.shape)
     np.copyto(wide, block)
     return wide

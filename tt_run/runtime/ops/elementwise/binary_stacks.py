@@ -13,7 +13,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
-from tt_run.runtime.kernels.short_stacks import of_several
+from tt_run.runtime.kernels.short_stacks import of_several, spread, spreads
 from tt_run.runtime.kernels.torch_bfloat16 import of_number, of_one, of_pair
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.elementwise.binary_functions import Kernel, xlogy_in_steps
@@ -74,22 +74,20 @@ def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand
         check_broadcast(ours, theirs)
     narrow = a.dtype is b.dtype is DataType.BFLOAT16
     rounds, whole = not (kernel in ANSWERS or (narrow and kernel in CLOSED)), narrow and kernel in SUMS
-    if len(ours) == len(theirs):
-        if left.index is right.index or left.index == right.index:
-            if narrow and dtype is DataType.BFLOAT16 and left.stack.size > BLOCK:
-                made = _of_large(kernel, left, right)
-                if made is not None:
-                    return made
-            first, second = _cast(left.data, compute), _cast(right.data, compute)
-            return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
-        rank = None
-    else:
-        rank = max(len(ours), len(theirs))
+    short = narrow and dtype is DataType.BFLOAT16
+    if len(ours) == len(theirs) and (left.index is right.index or left.index == right.index):
+        if short and left.stack.size > BLOCK:
+            made = _of_large(kernel, left, right)
+            if made is not None:
+                return made
+        first, second = _cast(left.data, compute), _cast(right.data, compute)
+        return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
+    rank = max(len(ours), len(theirs))
+    if short and spreads(left, right) and not _chooses(kernel):
+        return combine(lambda x, y: spread(kernel, align(x, rank), align(y, rank)), left, right, either=True)
 
     def on_stacks(x: Array, y: Array) -> Array:
-        x, y = _cast(x, compute), _cast(y, compute)
-        if rank is not None:
-            x, y = align(x, rank), align(y, rank)
+        x, y = align(_cast(x, compute), rank), align(_cast(y, compute), rank)
         return evaluate(kernel, dtype, x, y, rounds=rounds, whole_units=whole)
 
     return combine(on_stacks, left, right)
@@ -98,8 +96,12 @@ def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand
 def _of_large(kernel: Kernel, left: Shards, right: Shards) -> Shards | None:
     """A kernel of large shards of BFLOAT16 as such shards; None where to compute it in float32 takes less, or what it chooses stays as it is."""
     made = of_pair(kernel, left, right)
-    chooses = kernel in CLOSED and kernel not in ANSWERS
-    return of_several(kernel, (left, right)) if made is None and not chooses else made
+    return of_several(kernel, (left, right)) if made is None and not _chooses(kernel) else made
+
+
+def _chooses(kernel: Kernel) -> bool:
+    """Whether a result is one of the operands, whose bits stay as they are."""
+    return kernel in CLOSED and kernel not in ANSWERS
 
 
 def _beside(kernel: Kernel, dtype: DataType, tensor: Tensor, value: Any, *, first: bool) -> Shards | None:
