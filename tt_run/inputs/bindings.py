@@ -148,10 +148,8 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
         else:
             first[binding.rank] = binding
     ranks = sorted(first)
-    if not ranks or ranks[-1] == len(ranks) - 1:
-        return
-    if len(first) < len(bindings) and ranks[-1] < len(bindings):
-        return  # an entry has the number of another: with its own there would be no gap
+    if not ranks or ranks[-1] < len(bindings):
+        return  # an entry with the number of another leaves a gap, which its own would close
     gaps = [(low + 1, high - 1) for low, high in zip([-1, *ranks], ranks, strict=False) if high - low > 1]
     missing = ", ".join(f"{low}..{high}" if high > low else str(low) for low, high in gaps[:8])
     above = gaps[0][1] + 1

@@ -125,7 +125,7 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
         problems.append(
             Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2")
         )
-    elif (request.meshes or 1) > MOST_MESHES:
+    elif request.meshes is not None and request.meshes > MOST_MESHES:
         problems.append(
             Diagnostic(
                 "TTR008",

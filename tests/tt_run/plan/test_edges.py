@@ -12,9 +12,13 @@ import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.lean import replace
+from mgd.resources import configs_root
 from tests.tt_run.plan.test_checks import bindings
 from tests.tt_run.plan.test_pins import THREE_MESHES
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
+from tt_run.contract import DEGRADE, HARDWARE, HARDWARE_SET
+from tt_run.errors import RefusedError
+from tt_run.hardware.data_files import MOST
 from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
@@ -24,8 +28,11 @@ from tt_run.plan.model import Placement
 from tt_run.plan.named_system import _generated_path
 from tt_run.plan.placement.explain import _and
 from tt_run.plan.rank_pins import other_orders
+from tt_run.plan.launcher import LauncherFacts
+from tt_run.plan.request import RankOption
 from tt_run.plan.render import diagnostic_json, environment_view
 from tt_run.plan.slots import Seat, Seating
+from tt_run.plan.usage import _emulation_problems
 from tt_run.plan.wrong_files import wrong_files
 
 SUBCONTEXTS = "subcontext_id_to_rank_bindings: {0: rb.yaml, 1: rb.yaml}\n"
@@ -324,7 +331,7 @@ def test_hosts_without_a_rank_are_named(sandbox: Sandbox, count: int, told: str)
     sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
     hosts = ",".join(["a", "b", *(f"h{n}" for n in range(count))])
     found = only(sandbox.plan(mesh_graph_descriptor="mesh.textproto", hosts=hosts).findings, "TTR181")
-    assert f"{count} hosts without a rank: {told}" in found.message.replace(", …", " …")
+    assert found.message == f"--hosts: {count} hosts without a rank: {told}"
 
 
 def test_where_a_setting_comes_from() -> None:
@@ -626,3 +633,177 @@ def test_a_rankfile_that_is_there_is_read_at_every_level(sandbox: Sandbox, check
     plan = sandbox.plan(mpi_args="--rankfile rf", check=check)
     assert [(rank.host, rank.slot) for rank in plan.ranks] == [("vm", "1"), ("other", "0")]
     assert [(host.name, host.slots) for host in plan.placement.hosts] == [("vm", 1), ("other", 1)]
+
+
+LONE_MESH = MESH_2X4_TWO_HOSTS.replace("host_topology { dims: [1, 2] }", "host_topology { dims: [1, 1] }")
+
+
+def asked_of_ranks(variable: str, value: str) -> dict[str, Any]:
+    return {"emulate": True, "of_ranks": (RankOption("--x", variable, value),)}
+
+
+@pytest.mark.parametrize(("variable", "value"), [(HARDWARE_SET, "dram.interleaved=200"), (DEGRADE, "D0-D1")])
+def test_a_rank_of_an_unknown_mesh_is_one_mistake(sandbox: Sandbox, variable: str, value: str) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7", 1))
+    assert codes(sandbox.refusal(**asked_of_ranks(variable, value))) == ["TTR204"]
+
+
+def test_a_mesh_that_is_not_there_is_told_of_files_with_numbers(sandbox: Sandbox) -> None:
+    """Without a descriptor the numbers are those of one Wormhole chip."""
+    sandbox.write("black.yaml", (configs_root() / "hardware" / "blackhole.yaml").read_text())
+    found = sandbox.refusal(rank_binding=None, **asked_of_ranks(HARDWARE, "black.yaml"))
+    assert only(found, "TTR126").labels[0].text.endswith("describes blackhole; mesh 0 is wormhole")
+
+
+@pytest.mark.parametrize(
+    ("more", "notes"), [(0, ()), (1, ("and 1 more places",)), (2, ("and 2 more places",))]
+)
+def test_places_in_a_file_of_numbers_that_are_not_shown(
+    sandbox: Sandbox, more: int, notes: tuple[str, ...]
+) -> None:
+    text = (configs_root() / "hardware" / "wormhole.yaml").read_text()
+    sandbox.write("mine.yaml", text + "".join(f"unknown_{n}: 1\n" for n in range(MOST + more)))
+    found = only(sandbox.refusal(rank_binding=None, **asked_of_ranks(HARDWARE, "mine.yaml")), "TTR126")
+    assert (len(found.labels), found.notes) == (MOST, notes)
+
+
+def test_slots_of_a_list_do_not_count_beside_a_rankfile(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("rf", "rank 0=vm slot=0\nrank 1=vm slot=1\n")
+    assert sandbox.plan(mpi_args="--host vm --rankfile rf").findings == ()
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_what_hosts_take_is_told_of_eight(sandbox: Sandbox, count: int) -> None:
+    ranks = [f"rank: {rank}, mesh_id: 0, mesh_host_rank: {rank}" for rank in range(count + 1)]
+    sandbox.two_ranks(bindings(*ranks))
+    sandbox.write("hosts.txt", "".join(f"h{n} slots=1\n" for n in range(count)))
+    found = only(sandbox.refusal(mpi_args="--hostfile hosts.txt"), "TTR309")
+    assert found.message == f"{count + 1} ranks do not fit in the {count} slots of hostfile hosts.txt"
+    assert (
+        found.help
+        == f"write {' / '.join(f'h{n} slots=2' for n in range(count))}, or add --mpi-args --oversubscribe"
+    )
+    assert found.notes == (", ".join(f"h{n} takes 1" for n in range(8)),)
+
+
+@pytest.mark.parametrize(
+    ("program", "severity"),
+    [(("true", "train.py"), "warning"), (("./train.py",), "error"), (("python3", "x"), "error")],
+)
+def test_only_python_itself_is_refused_for_another_mpi(
+    sandbox: Sandbox, program: tuple[str, ...], severity: str
+) -> None:
+    sandbox.two_ranks()
+    sandbox.write("train.py", "#!/bin/sh\n").chmod(0o755)
+    facts = LauncherFacts(Path("/usr/bin/mpirun"), (5, 0, 11), mpi4py="MPICH 4.2.0")
+    try:
+        found = sandbox.plan(launcher=facts, program=program).findings
+    except RefusedError as refused:
+        found = refused.diagnostics
+    assert only(found, "TTR402").severity.value == severity
+
+
+def test_a_descriptor_that_cannot_be_read_does_not_hide_the_next(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("broken.textproto", "mesh_descriptors { nme: 1 }")
+    sandbox.write("a.yaml", bindings("rank: 0, mesh_id: 0").replace("mesh.textproto", "broken.textproto"))
+    sandbox.write("b.yaml", TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7", 1))
+    sandbox.write("map.yaml", SUBCONTEXTS.replace("rb.yaml", "a.yaml", 1).replace("rb.yaml", "b.yaml"))
+    found = sandbox.plan(rank_bindings_mapping="map.yaml", check="warn").findings
+    assert only(found, "TTR204").labels[0].text == "rank 1 is bound to mesh_id 7"
+
+
+def test_a_wrong_mesh_with_the_right_host_rank_keeps_it(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(
+        bindings("rank: 0, mesh_id: 7, mesh_host_rank: 1", "rank: 1, mesh_id: 0, mesh_host_rank: 0")
+    )
+    assert only(sandbox.refusal(), "TTR204").help == "bind rank 0 to mesh_id 0"
+    sandbox.two_ranks(
+        bindings("rank: 0, mesh_id: 7, mesh_host_rank: 1", "rank: 1, mesh_id: 7, mesh_host_rank: 0")
+    )
+    told = [each.help for each in sandbox.refusal() if each.code == "TTR204"]
+    assert told == ["bind rank 0 to mesh_id 0", "bind rank 1 to mesh_id 0"]
+
+
+def test_a_mesh_of_one_host_is_named_without_a_host_rank(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 7"), LONE_MESH)
+    assert only(sandbox.refusal(), "TTR204").help == "bind rank 0 to mesh_id 0"
+
+
+def test_host_ranks_to_choose_from_where_none_is_free(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(bindings(*(f"rank: {rank}, mesh_id: 0" for rank in range(3))))
+    assert [each.help for each in sandbox.refusal() if each.code == "TTR209"] == [
+        "add mesh_host_rank: 0",
+        "add mesh_host_rank: 1",
+        "add mesh_host_rank: 0..1",
+    ]
+
+
+def test_every_mesh_without_a_rank_is_told(sandbox: Sandbox) -> None:
+    sandbox.write("mesh.textproto", THREE_MESHES)
+    for bound, missing in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1))):
+        sandbox.write("rb.yaml", bindings(f"rank: 0, mesh_id: {bound}"))
+        assert [each.message for each in sandbox.refusal() if each.code == "TTR207"] == [
+            f"no rank is bound to mesh {mesh}: the descriptor needs 3 ranks, bound: 1" for mesh in missing
+        ]
+
+
+def test_a_program_that_is_not_there(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    unknown = "check the name, or add --skip-executable-check if only the hosts have it"
+    for name in ("frob", "runs"):
+        sandbox.write(f"bin/{name}", "").chmod(0o755 if name == "frob" else 0o644)
+    sandbox.set(PATH=f"/nowhere:{sandbox.cwd / 'bin'}")
+    assert only(sandbox.refusal(program=("~/nothing",)), "TTR013").help == unknown
+    assert only(sandbox.refusal(program=("frod",)), "TTR013").help == unknown, "three letters of four"
+    barred = only(sandbox.refusal(program=("runs",)), "TTR013").message
+    assert barred == f"program not found: runs: you may not execute {sandbox.cwd / 'bin/runs'}"
+
+
+def test_a_rank_that_is_placed_twice_and_one_that_comes_late(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.write("rf", "rank 1=vm slot=0\nrank 1=vm slot=1\nrank 0=vm slot=2\n")
+    found = sandbox.plan(mpi_args="--rankfile rf", check="warn").findings
+    assert [each.text for each in only(found, "TTR304").labels] == ["rank 0 comes late"]
+
+
+def test_who_asks_for_a_clean_environment_is_told_of_no_variable(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    sandbox.set(MY_SETTING="x")
+    sandbox.write("train.py", 'import os\nos.environ["MY_SETTING"]\n')
+    asked = {"hosts": "a:1,b:1", "program": ("sh", "train.py")}
+    assert codes(sandbox.plan(**asked).findings) == ["TTR224"]
+    assert sandbox.plan(**asked, clean_env=True).findings == ()
+
+
+@pytest.mark.parametrize("given", ["gone.yaml", "shape.txt", "configs"])
+def test_only_files_of_yaml_are_configurations(sandbox: Sandbox, given: str) -> None:
+    sandbox.two_ranks()
+    sandbox.write("shape.txt", "mesh_shape: [8, 4]\n")
+    sandbox.write("configs/x", "")
+    sandbox.write("shape.yaml", "mesh_shape: [8, 4]\n")
+    for words, told in ((("--config", given), []), (("--config", given, "--config=shape.yaml"), ["TTR215"])):
+        found = sandbox.plan(program=("true", *words), check="warn").findings
+        assert codes(found) == told
+
+
+def test_where_derived_ranks_say_they_come_from(sandbox: Sandbox) -> None:
+    for name in ("one", "two"):
+        sandbox.write(f"{name}.textproto", THREE_MESHES)
+    sandbox.write("map.yaml", f"{SUBCONTEXTS_OF}: {{0: one.textproto, 1: two.textproto}}\n")
+    plan = sandbox.plan(mesh_graph_descriptor_mapping="map.yaml", emulate=True)
+    sizes = plan.ranks[5].env["TT_RUN_SUBCONTEXT_SIZES"]
+    assert (sizes.value, sizes.origin) == ("3,3", f"sub-contexts of {sandbox.cwd / 'one.textproto'}")
+    assert plan.ranks[5].env["TT_MESH_GRAPH_DESC_PATH"].value == str(sandbox.cwd / "two.textproto")
+
+
+def test_a_mapping_of_descriptors_that_is_no_yaml(sandbox: Sandbox) -> None:
+    sandbox.write("map.yaml", "a: [\n")
+    assert codes(sandbox.refusal(mesh_graph_descriptor_mapping="map.yaml", emulate=True)) == ["TTR103"]
+
+
+def test_as_many_meshes_as_may_be_linked() -> None:
+    for meshes, told in ((256, []), (257, ["TTR008"])):
+        request = Sandbox.request(system="n300", meshes=meshes, emulate=True)
+        assert codes(_emulation_problems(request)) == told

@@ -135,7 +135,7 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         return [found] if found else []
     named = search.find(request.mesh_graph_descriptor_mapping or "", "mesh graph descriptor mapping")
     document = read_document(named, search.site, findings) if named else None
-    if named is None or document is None:
+    if document is None:
         return []
     field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
     if field is None:
@@ -161,7 +161,9 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         number = document.integer(item.key, f"a key of {_KEY}")
         text = document.text(item.value, f"{_KEY}[{item.key.text}]")
         if number is not None and text is not None:
-            found = search.find(text, "mesh graph descriptor", document.at(item.value), first=named.parent)
+            found = search.find(
+                text, "mesh graph descriptor", document.at(item.value), first=document.path.parent
+            )
             if found is not None:
                 paths[number] = found
     if sorted(paths) != list(range(len(paths))):
@@ -199,7 +201,7 @@ def _on_machines(
     findings: Findings,
 ) -> Derived | None:
     """The ranks where the solver places their meshes on the chips of the mock cluster, with the devices each one sees."""
-    from tt_run.plan.placement.physical import build
+    from tt_run.plan.placement.physical import build, distinct_names
     from tt_run.plan.placement.solve import PLACEMENT_SECONDS, place, shortfall_findings
 
     paths = list(dict.fromkeys(mock.descriptors[rank] for rank in sorted(mock.descriptors)))
@@ -230,7 +232,7 @@ def _on_machines(
             raise  # about the order that is written
         placed = found
     findings.judged.extend(shortfall_findings(placed, graph.file))
-    described = dict(zip(_host_names(clusters), map(str, paths), strict=True))
+    described = dict(zip(distinct_names(clusters), map(str, paths), strict=True))
     made = allocate_on_machines(placed, described, local_host=search.site.hostname, pinned=pins)
     by_path = dict(zip(map(str, paths), clusters, strict=True))
     ranks = tuple(
@@ -262,11 +264,6 @@ def _pins(
 
 def _why(made: Allocation) -> dict[int, str]:
     return {rank.rank: rank.why for rank in made.ranks}
-
-
-def _host_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
-    names = [cluster.host for cluster in clusters]
-    return [f"{name}_{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
 def _seen(

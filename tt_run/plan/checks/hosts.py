@@ -17,7 +17,7 @@ def check_hosts(subject: Subject, findings: Findings) -> None:
 
 def _check_slots(subject: Subject, findings: Findings) -> None:
     hosts, args = subject.seating.hosts, subject.mpi_args
-    if hosts is None or subject.seating.rankfile is not None or args.oversubscribe:
+    if hosts is None or subject.seating.rankfile is not None:
         return
     if any("oversubscribe" in word.lower() for word in args.words):
         return

@@ -63,7 +63,7 @@ def build(clusters: Sequence[ClusterDescriptor]) -> PhysicalGraph:
     The order of links, chips and unique ids in the files does not influence the result.
     """
     findings: list[Diagnostic] = [warning for cluster in clusters for warning in cluster.warnings]
-    names = _distinct_names(clusters)
+    names = distinct_names(clusters)
     places = sorted(range(len(clusters)), key=lambda i: names[i])
     order = {cluster: number for number, cluster in enumerate(places)}
     everyone = [
@@ -123,7 +123,7 @@ class _Wiring:
         return tuple(dict(sorted(row.items())) for row in table)
 
 
-def _distinct_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
+def distinct_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
     """Host names; a name that several descriptors share gets `_<rank>` appended, as the reference does."""
     names = [cluster.host for cluster in clusters]
     return [f"{name}_{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]

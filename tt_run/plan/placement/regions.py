@@ -38,22 +38,21 @@ def candidates(demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, kee
     """Regions of a mesh in canonical order, each with the embedding that lacks least. `keep_all` keeps every embedding of a region
     (links tell devices apart)."""
     # A mesh that fits with all channels somewhere may still have to take a weaker place beside others.
-    shortfall = 0 if demand.strict else len(demand.links) * max(demand.channels - 1, 0)
+    shortfall = len(demand.links) * max(demand.channels - 1, 0)
     patience = SearchBudget(max(LEAST_STEPS, MOST_STEPS // max(len(physical.nodes), 1)))
-    found: dict[object, tuple[int, int, Embedding]] = {}
-    search = embeddings(demand, physical, clock, shortfall=shortfall, patience=patience)
-    for number, placed in enumerate(search):
+    found: dict[object, tuple[int, Embedding]] = {}
+    for placed in embeddings(demand, physical, clock, shortfall=shortfall, patience=patience):
         lacks = lacking(demand, physical, placed) if shortfall else 0
         key: object = placed if keep_all else sum(1 << node for node in placed)
         if key not in found or lacks < found[key][0]:
-            found[key] = (lacks, number, placed)
-    ordered = sorted(found.values(), key=lambda entry: entry[1])
+            found[key] = (lacks, placed)
+    ordered = sorted(found.values(), key=lambda entry: entry[1])  # as embeddings come
     return Candidates(
-        tuple(region_of(placed, physical, lacks) for lacks, _, placed in ordered), not patience.ran_out
+        tuple(region_of(placed, physical, lacks) for lacks, placed in ordered), not patience.ran_out
     )
 
 
-def region_of(placed: Embedding, physical: PhysicalGraph, lacks: int = 0) -> Region:
+def region_of(placed: Embedding, physical: PhysicalGraph, lacks: int) -> Region:
     """The region of an embedding."""
     hosts = opened = around = 0
     for node in placed:

@@ -110,7 +110,7 @@ class _Search:
     ) -> None:
         self.demand, self.clock, self.shortfall, self.patience = demand, clock, shortfall, patience
         self.nodes = physical.nodes
-        least = demand.channels if demand.strict or shortfall == 0 else 1
+        least = demand.channels if shortfall == 0 else 1
         fitting = frozenset(
             node.index
             for node in physical.nodes

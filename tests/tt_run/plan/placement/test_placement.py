@@ -128,7 +128,7 @@ def test_fewest_hosts_are_used(four_galaxies: PhysicalGraph) -> None:
 
 def test_a_region_is_on_every_host_of_its_chips(four_galaxies: PhysicalGraph) -> None:
     placed = place(MeshGraph((mesh(16, 4, hosts=(2, 1), channels=4),)), four_galaxies).meshes[0]
-    region = regions.region_of(tuple(node.index for node in placed.nodes), four_galaxies)
+    region = regions.region_of(tuple(node.index for node in placed.nodes), four_galaxies, 0)
     assert region.hosts == sum(1 << host for host in {node.host_index for node in placed.nodes})
     assert region.hosts.bit_count() == 2
 
