@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from tests.tt_run.plan.placement.machines import t3000_yaml
 from tests.tt_run.sandbox import Sandbox, codes, only, places
+from tt_run.errors import InputError, UsageError
+from tt_run.inputs import file_kinds
+from tt_run.inputs.bindings import read_rank_bindings
 from tt_run.inputs.clusters.descriptor import parse_cluster
+from tt_run.inputs.clusters.mock import read_mock_cluster
 from tt_run.inputs.document import read_document, read_text
-from tt_run.inputs.findings import all_ranks, counted, folded, list_numbers
+from tt_run.inputs.file_kinds import kind_of
+from tt_run.inputs.findings import Findings, all_ranks, counted, folded, list_numbers
 from tt_run.inputs.github import workflow_command
 from tt_run.inputs.hosts import nodelist
-from tt_run.inputs.hosts.lists import MOST_SLOTS, parse_hosts
+from tt_run.inputs.hosts.lists import MOST_SLOTS, parse_hosts, slurm_hosts
 from tt_run.inputs.hosts.rankfiles import parse_rankfile, read_rankfile
+from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.program_sources import MOST_BYTES, MOST_FILES, texts
 from tt_run.inputs.secrets import masked, masked_text, masked_words
+from tt_run.inputs.shipped import find_shipped
 from tt_run.inputs.site import Site
-from tt_run.inputs.wrapping import parse_tracy, with_tracy
+from tt_run.inputs.subcontexts import read_rank_bindings_mapping
+from tt_run.inputs.wrapping import _is_module, _is_python_script, parse_tracy, with_tracy
 
 
 @pytest.mark.parametrize(
@@ -251,3 +262,232 @@ def parse_cluster_key(key: str) -> Diagnostic:
 @pytest.mark.parametrize(("number", "words"), [(1, "rank 0 alone"), (2, "ranks 0 to 1"), (8, "ranks 0 to 7")])
 def test_all_ranks_in_words(number: int, words: str) -> None:
     assert all_ranks(number) == words
+
+
+def test_a_long_row_of_gaps_is_told_in_part(sandbox: Sandbox) -> None:
+    entries = ", ".join(f"{{rank: {2 * n + 1}, mesh_id: 0}}" for n in range(9))
+    path = sandbox.write("rb.yaml", f"rank_bindings: [{entries}]\nmesh_graph_desc_path: mesh.textproto\n")
+    sandbox.write("mesh.textproto", "")
+    assert read_rank_bindings(path, sandbox.search, sandbox.findings) is None
+    found = only(sandbox.findings.broken, "TTR111")
+    assert found.message == "Ranks must be contiguous from 0 to 8; missing: 0, 2, 4, 6, 8, 10, 12, 14"
+    assert (found.labels[0].text, found.help) == (
+        "rank 1 is bound, 0 is not",
+        "bind rank 0, or renumber the ranks after it",
+    )
+
+
+def test_every_wrong_entry_of_a_mock_cluster_is_told(sandbox: Sandbox) -> None:
+    """In a file of bindings as in one of its own."""
+    sandbox.write("mesh.textproto", "")
+    wrong = "{0: [a.yaml], x: a.yaml, 1: 2}"
+    path = sandbox.write(
+        "rb.yaml",
+        "rank_bindings: [{rank: 0, mesh_id: 0}]\nmesh_graph_desc_path: mesh.textproto\n"
+        f"mock_cluster_rank_binding: {wrong}\n",
+    )
+    assert read_rank_bindings(path, sandbox.search, sandbox.findings) is None
+    assert [f"{each.code} {each.message}" for each in sandbox.findings.broken[:2]] == [
+        "TTR104 a path of mock_cluster_rank_binding must be text",
+        "TTR104 a rank of mock_cluster_rank_binding must be a whole number",
+    ]
+    findings = Findings()
+    wrong = "{0: [a.yaml], x: a.yaml, 1: none.yaml}"
+    path = sandbox.write("mock.yaml", f"rank_to_cluster_mock_cluster_desc: {wrong}\n")
+    assert read_mock_cluster(path, PathSearch(sandbox.site, findings), findings) is None
+    assert [each.message for each in findings.broken] == [
+        "a descriptor of the mock mapping must be text",
+        "a rank of the mock mapping must be a whole number",
+        "mock cluster descriptor of rank 1 not found: none.yaml",
+    ]
+
+
+def test_the_key_that_a_mock_cluster_was_meant_to_have(sandbox: Sandbox) -> None:
+    path = sandbox.write("mock.yaml", "rank_to_cluster_mock_desc: {0: a.yaml}\n")
+    assert read_mock_cluster(path, sandbox.search, sandbox.findings) is None
+    assert places(only(sandbox.findings.broken, "TTR105")) == ["mock.yaml:1:1"]
+
+
+def test_a_third_end_of_a_link_is_not_looked_at() -> None:
+    odd = t3000_yaml().replace("{chip: 2, chan: 0}]", "{chip: 2, chan: 0}, nonsense]", 1)
+    assert odd != t3000_yaml()
+    assert parse_cluster(odd, "a.yaml").links == parse_cluster(t3000_yaml(), "a.yaml").links
+
+
+@pytest.mark.parametrize(
+    ("count", "last"), [(20, "unknown key 'k19' is ignored"), (21, "1 more unknown keys are ignored")]
+)
+def test_unknown_keys_of_a_machine(count: int, last: str) -> None:
+    text = t3000_yaml() + "".join(f"k{n}: 0\n" for n in range(count))
+    assert [each.message for each in parse_cluster(text, "a.yaml").warnings][-1] == last
+
+
+def test_every_wrong_entry_of_a_machine_is_told() -> None:
+    text = t3000_yaml().replace("chips_with_mmio: [{0: 0}, {1: 1}", "chips_with_mmio: [x, {0: 0}, y, {1: 1}")
+    text = text.replace("boards:\n", "boards:\n  - [{board_type: n300}]\n  - [{board_id: 7}]\n")
+    with pytest.raises(InputError) as bad:
+        parse_cluster(text, "a.yaml")
+    told = [each.message for each in bad.value.diagnostics if each.is_error]
+    assert told == [
+        "chips_with_mmio: entry 1 needs {chip: device number} or a chip, not x",
+        "chips_with_mmio: entry 3 needs {chip: device number} or a chip, not y",
+        "boards: entry 1 needs board_id, board_type and chips",
+        "boards: entry 2 needs board_id, board_type and chips",
+    ]
+
+
+def test_only_unknown_keys_of_a_file_that_lacks_its_own_are_taken_back(sandbox: Sandbox) -> None:
+    for code in ("TTR106", "TTR118"):
+        sandbox.findings.warn(code, "of another file", Label(Position("other", 1, 1)))
+    path = sandbox.write("map.yaml", "a: 1\nb: 2\n")
+    assert read_rank_bindings_mapping(path, sandbox.search, sandbox.findings) is None
+    assert [each.message for each in sandbox.findings.judged] == ["of another file"] * 2
+
+
+@pytest.mark.parametrize(
+    ("value", "help"),
+    [
+        ("[a, b]", 'write "a,b"'),
+        ("[a, [b]]", 'write one word, or text in quotes: "…"'),
+        ("[]", 'write one word, or text in quotes: "…"'),
+    ],
+)
+def test_a_list_where_text_is_wanted(sandbox: Sandbox, value: str, help: str) -> None:
+    path = sandbox.write("x.yaml", f"name: {value}\n")
+    document = read_document(path, sandbox.site, sandbox.findings)
+    assert document is not None
+    field = document.mapping(document.root, "the file")["name"]
+    assert document.text(field.value, "name") is None
+    assert only(sandbox.findings.broken, "TTR104").help == help
+
+
+def test_a_folder_is_no_text(sandbox: Sandbox) -> None:
+    assert read_text(sandbox.cwd, sandbox.site, sandbox.findings) is None
+    found = only(sandbox.findings.broken, "TTR102")
+    assert (found.labels[0].text, found.help) == ("Is a directory", "name a file, not a folder")
+
+
+@pytest.mark.parametrize(("more", "told"), [(0, True), (1, False)])
+def test_the_kind_of_a_large_file_is_not_asked_for(sandbox: Sandbox, more: int, told: bool) -> None:
+    text = "rank_bindings:\n"
+    path = sandbox.write("x", text + "#" * (file_kinds.MOST_BYTES - len(text) + more))
+    assert (kind_of(path, sandbox.site) is not None) == told
+
+
+def test_a_warning_at_the_place_of_a_mistake_stays() -> None:
+    at = Label(Position("a", 1, 1), "'1' is read as 1")
+    doubts = [Diagnostic(code, "x", (at,), severity=Severity.WARNING) for code in ("TTR108", "TTR106")]
+    found = folded([*doubts, Diagnostic("TTR204", "y", (at,))])
+    assert codes(found) == ["TTR106", "TTR204"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a:000002", ""),
+        ("a:0000002", f"'a:0000002' has no slot count of 1..{MOST_SLOTS} after ':'"),
+        ("a:1:2", "'a:1:2' has two counts of slots"),
+        ("::1:2", ""),
+    ],
+)
+def test_counts_of_slots(text: str, told: str) -> None:
+    if not told:
+        assert parse_hosts(text).hosts[0].slots == 2
+        return
+    with pytest.raises(UsageError) as refused:
+        parse_hosts(text)
+    assert told in refused.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("name", ["SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"])
+def test_tasks_of_an_allocation_have_two_names(sandbox: Sandbox, name: str) -> None:
+    sandbox.set(SLURM_JOB_ID="7", SLURM_JOB_NODELIST="a,b", **{name: "3"})
+    found = slurm_hosts(sandbox.site)
+    assert found is not None and [host.slots for host in found.hosts] == [3, 3] and found.counted
+
+
+def test_nodes_in_brackets() -> None:
+    assert nodelist.expand_nodes("n[1-2]x") == ("n1x", "n2x")
+    assert nodelist.expand_nodes("n[3-1,5]") == ()
+
+
+def test_a_variable_without_a_value_is_named_as_it_stands(sandbox: Sandbox) -> None:
+    sandbox.set(HERE="/data")
+    for name, path in (("$HERE/x", "/data/x"), ("${GONE}/$ALSO", "${GONE}/$ALSO")):
+        findings = Findings()
+        assert PathSearch(sandbox.site, findings).find(name, "hostfile") is None
+        assert only(findings.broken, "TTR101").help == f"write the path itself: {path}"
+
+
+def test_a_ready_descriptor_is_near_by_its_file_and_by_its_system(sandbox: Sandbox) -> None:
+    for name, near in (("t3k_2x4_two_host", "t3k_2x4_two_hosts"), ("t3000-two-host", "t3000-two-hosts")):
+        findings = Findings()
+        assert PathSearch(sandbox.site, findings).find(name, "mesh graph descriptor") is None
+        assert only(findings.broken, "TTR101").help == f"did you mean {near}, which comes with tt-run?"
+
+
+def test_a_near_name_is_looked_for_in_every_folder(sandbox: Sandbox) -> None:
+    sandbox.set(TT_METAL_HOME="/nowhere")
+    sandbox.write("bindings.yaml", "")
+    assert sandbox.search.find("binding.yaml", "rank-binding file", Position("a", 1, 1)) is None
+    assert only(sandbox.findings.broken, "TTR101").help == "did you mean bindings.yaml?"
+
+
+def test_a_source_that_is_named_twice_is_read_once_and_hides_none(sandbox: Sandbox) -> None:
+    for name in ("a", "b", "c"):
+        sandbox.write(f"{name}.py", f"# {name}\n")
+    found = texts(("python", "a.py", "a.py", "b.py", "-m", "c"), sandbox.site)
+    assert list(found) == ["# a\n", "# b\n", "# c\n"]
+
+
+def test_secrets_are_masked_after_either_sign() -> None:
+    for sign in ("=", ": "):
+        assert masked_text(f"HF_TOKEN{sign}abc") == masked_text("HF_TOKEN=abc").replace("=", sign)
+        assert "abc" not in masked_text(f"HF_TOKEN{sign}abc")
+
+
+def test_ready_files_by_name() -> None:
+    found = find_shipped("t3k_2x4_two_hosts", "rank-binding file")
+    assert found is not None and found.parent.name == "bindings"
+    assert find_shipped("t3k_2x4_two_hosts.yaml", "rank-binding file") == found
+    assert find_shipped("t3000", "rank-binding file") is None
+    system = find_shipped("t3000", "mesh graph descriptor")
+    assert system is not None and system.suffix == ".textproto"
+
+
+def test_only_the_user_0_is_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in (0, 1000):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert Site.current().is_root == (user == 0)
+
+
+def test_descriptors_of_sub_contexts_must_exist_unless_somebody_else_finds_them(sandbox: Sandbox) -> None:
+    sandbox.write("rb.yaml", "rank_bindings: [{rank: 0, mesh_id: 0}]\nmesh_graph_desc_path: none.textproto\n")
+    path = sandbox.write("map.yaml", "subcontext_id_to_rank_bindings: {0: rb.yaml}\n")
+    assert read_rank_bindings_mapping(path, sandbox.search, sandbox.findings) is None
+    assert codes(sandbox.findings.broken) == ["TTR101"]
+    assert (
+        read_rank_bindings_mapping(path, sandbox.search, Findings(), descriptor_must_exist=False) is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "home"),
+    [
+        ({}, "CWD"),
+        ({"TT_METAL_HOME": "/metal"}, "/metal"),
+        ({"ORIGINAL_CWD": "/first"}, "/first"),
+        ({"TT_METAL_HOME": "/metal", "ORIGINAL_CWD": "/first"}, "/metal"),
+    ],
+)
+def test_where_profiles_go(sandbox: Sandbox, variables: dict[str, str], home: str) -> None:
+    sandbox.set(**variables)
+    folder = parse_tracy("", sandbox.site).rank_folder(0)
+    assert folder == sandbox.root / home / "generated/profiler/ttrun/rank0"
+
+
+def test_what_the_profiler_takes_for_python(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    for slashes, is_python in ((192, True), (193, False)):
+        assert _is_python_script(sandbox.write("run", "#!" + "/" * slashes + "python\n")) == is_python
+    monkeypatch.setitem(sys.modules, "without_a_spec", ModuleType("without_a_spec"))
+    assert not _is_module("without_a_spec") and _is_module("json") and not _is_module("no_such_module_here")

@@ -24,13 +24,13 @@ from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import BatchJob
 from tt_run.plan.environment import _columns, _origin, emulated_path, shims_folder
+from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import Placement
 from tt_run.plan.named_system import _generated_path
 from tt_run.plan.placement.explain import _and
 from tt_run.plan.rank_pins import other_orders
-from tt_run.plan.launcher import LauncherFacts
-from tt_run.plan.request import RankOption
 from tt_run.plan.render import diagnostic_json, environment_view
+from tt_run.plan.request import RankOption
 from tt_run.plan.slots import Seat, Seating
 from tt_run.plan.usage import _emulation_problems
 from tt_run.plan.wrong_files import wrong_files

@@ -72,7 +72,9 @@ def files(allocation: Allocation, parts: Sequence[DescriptorRanks], *, mock: boo
         lines += [f'  "{rank.rank}": {json.dumps(rank.cluster_descriptor)}' for rank in allocation.ranks]
         made["phase2_mock_mapping.yaml"] = "\n".join(lines) + "\n"
     else:
-        made["hostfile"] = "".join(f"{name} slots=1\n" for name in sorted(h.name for h in allocation.hosts))
+        made["hostfile"] = "".join(
+            f"{name} slots=1\n" for name in sorted({rank.host for rank in allocation.ranks})
+        )
     if allocation.placed is not None:
         made["placement.json"] = allocation.placed.to_json() + "\n"
     return made

@@ -41,14 +41,6 @@ class Allocation:
     findings: tuple[Diagnostic, ...] = ()
     placed: Placed | None = None
 
-    @property
-    def hosts(self) -> tuple[HostSlots, ...]:
-        """Hosts in the order of their first rank, with the ranks that each takes."""
-        counts: dict[str, int] = {}
-        for rank in self.ranks:
-            counts[rank.host] = counts.get(rank.host, 0) + 1
-        return tuple(HostSlots(name, count) for name, count in counts.items())
-
 
 def blocks_of(graph: MeshGraph) -> list[tuple[int, int]]:
     """(mesh id, host rank) of each rank of an allocation, in the order of the ranks. A switch runs no program, so it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -26,7 +27,7 @@ from tt_run.plan.placement import explain, regions
 from tt_run.plan.placement.demand import demand_of_meshes, mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
-from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding
+from tt_run.plan.placement.search import Clock, OutOfTime, SearchBudget, best_embedding, embeddings
 from tt_run.plan.placement.solve import Placed, place
 from tt_run.plan.placement.unnamed import discovered_mesh
 
@@ -651,7 +652,7 @@ def test_one_process_is_told_from_several_by_its_number(four_galaxies: PhysicalG
     graph = MeshGraph((mesh(8, 4, hosts=(2, 1)),))
     for processes, slots in ((None, TRAYS), (1, {(1, 1)}), (2, TRAYS)):
         assert demand_of_meshes(graph, four_galaxies, processes=processes)[0].pins[0] == slots
-    switch = replace(mesh(8, 4, mesh_id=1), is_switch=True)
+    switch = replace(mesh(8, 4, hosts=(2, 1), mesh_id=1), is_switch=True)
     alone = demand_of_meshes(MeshGraph((mesh(8, 4), switch)), four_galaxies)
     assert [each.pins[0] for each in alone] == [{(1, 1)}] * 2, "a switch is no process"
 
@@ -797,3 +798,83 @@ def test_several_descriptors_keep_their_pins_when_placed_together(t3000: Physica
     graphs = [MeshGraph((mesh(1, 2, mesh_id=5),), pins=(PinGroup(5, (0,), (slot,)),)) for slot in slots]
     placed = place(_joined(graphs), t3000)
     assert [chips(placed, number)[0][0] for number in range(2)] == [3, 1]
+
+
+def test_hosts_of_one_name_are_told_apart_by_their_number() -> None:
+    parts = [replace(parse_cluster(t3000_yaml(), "a.yaml"), host=name) for name in ("a", "b", "a")]
+    assert build(parts).hosts == ("a_0", "a_2", "b")
+
+
+def test_every_cable_out_of_the_job_is_counted_and_one_to_itself_is_none() -> None:
+    alone = parse_cluster(t3000_yaml(), "a.yaml")
+    own = alone.chips[0].unique_id
+    loop = (RemoteLink(0, 12, own, 13), RemoteLink(0, 13, own, 12))
+    away = tuple(RemoteLink(0, channel, 99, 1) for channel in (7, 8, 9))
+    machine = build([replace(alone, remote_links=(*loop, *away))])
+    assert (machine.outside, machine.grid) == (3, build([alone]).grid)
+
+
+def test_a_large_host_is_better_than_two() -> None:
+    """Two meshes that the small host, though the first by name, cannot both hold."""
+    small, large = plain_grid(1, 2), plain_grid(2, 4)
+    far = {number: replace(chip, unique_id=100 + chip.unique_id) for number, chip in large.chips.items()}
+    machine = build([replace(small, host="a"), replace(large, host="b", chips=far)])
+    meshes = tuple(mesh(1, 2, mesh_id=number, channels=1, arch="BLACKHOLE") for number in range(2))
+    placed = place(MeshGraph(meshes), machine)
+    assert [found.host_of(0) for found in placed.meshes] == ["b", "b"] and placed.proven
+    assert place(MeshGraph(meshes[:1]), machine).meshes[0].host_of(0) == "a"
+
+
+def test_meshes_of_several_descriptors_are_numbered_through() -> None:
+    first = MeshGraph((mesh(1, 2),))
+    pin = PinGroup(9, (0,), ((1, 0),))
+    second = MeshGraph(
+        (mesh(1, 2, mesh_id=9), mesh(1, 3, mesh_id=4)), (InterLink(4, 9, 1, "STRICT"),), (pin,)
+    )
+    joined = _joined([first, second, first])
+    assert [(each.mesh_id, each.dims) for each in joined.meshes] == [
+        (0, (1, 2)),
+        (1, (1, 3)),
+        (2, (1, 2)),
+        (3, (1, 2)),
+    ]
+    assert [(link.a, link.b) for link in joined.links] == [(1, 2)]
+    assert [each.mesh_id for each in joined.pins] == [2]
+
+
+def test_a_switch_before_a_mesh_has_no_rank() -> None:
+    machine = build([parse_cluster(t3000_yaml(), "t3k.yaml")])
+    switch = replace(mesh(2, 2), is_switch=True)
+    placed = place(MeshGraph((switch, mesh(2, 2, mesh_id=1))), machine)
+    [rank] = ranks.allocate_on_machines(placed, {}).ranks
+    node = placed.meshes[1].nodes[0]
+    assert (rank.rank, rank.mesh_id, rank.chips[0]) == (0, 1, node.chip.chip_id)
+    assert rank.why == (
+        f"its 4 devices fit the chips of t3k.yaml beginning at tray {node.chip.tray}, location {node.chip.location}"
+    )
+
+
+def test_letters_that_are_none_of_ascii_stay_as_they_are() -> None:
+    assert files.fingerprint(b"x", ["z", "ü"]) == hashlib.sha256(b"x\0" + '["z","ü"]'.encode()).hexdigest()
+    rank = ranks.AllocatedRank(0, 0, 0, "a", 0, "why", env={"COLOUR": "grün"})
+    assert '      COLOUR: "grün"\n' in files.bindings_yaml((rank,), "m.textproto")
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "count"), [((2, 4), 15, 4), ((2, 2), 14, 24), ((1, 8), 27, 28), ((1, 3), 9, 32)]
+)
+def test_a_search_that_needs_all_of_its_steps_has_them(
+    t3000: PhysicalGraph, shape: tuple[int, int], steps: int, count: int
+) -> None:
+    """The steps from each chip for device 0 count by themselves; with one fewer some chip is left early."""
+    demand = mesh_demand(mesh(*shape, channels=1), (), t3000, processes=1)
+    for given in (steps - 1, steps):
+        patience = SearchBudget(given)
+        found = list(embeddings(demand, t3000, Clock(60), patience=patience))
+        assert (len(found), patience.ran_out) == (count, given < steps)
+
+
+def test_a_single_chip_is_a_mesh_without_a_descriptor() -> None:
+    found = discovered_mesh(build([plain_grid(1, 1)]), Clock(60))
+    wanted = mesh(1, 1, channels=1, policy="STRICT", arch="BLACKHOLE")
+    assert found == replace(wanted, descriptor="M0")
