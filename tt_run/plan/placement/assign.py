@@ -129,7 +129,7 @@ class _Assigner:
                     low = middle + 1
                 else:
                     found, high = better, sum(region.lacks for region in better)
-            return self.solve(hosts, high, clock) or found, True
+            return found, True  # the first that lacks no more than any that it was sought among
         except OutOfTime:
             return found, False
 

@@ -89,8 +89,8 @@ def best_embedding(
         if attempt is None:
             low = middle + 1
         else:
-            high = min(middle, lacking(demand, physical, attempt))
-    return next(embeddings(demand, physical, clock, free=free, shortfall=high), None)
+            found, high = attempt, lacking(demand, physical, attempt)
+    return found  # the first of those that lack no more than it
 
 
 def lacking(demand: MeshDemand, physical: PhysicalGraph, placed: Embedding) -> int:

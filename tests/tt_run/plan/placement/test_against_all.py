@@ -320,3 +320,63 @@ def test_the_pair_that_lacks_least_is_taken_however_much_it_lacks(
     [demand] = demand_of_meshes(MeshGraph((asked,)), physical)
     expected = min(range(len(channels)), key=lambda pair: (max(0, wanted - channels[pair]), pair))
     assert best_embedding(demand, physical, Clock(30)) == (2 * expected, 2 * expected + 1)
+
+
+def sites(*lacks: tuple[int, int]) -> PhysicalGraph:
+    """Two pairs of chips at each site, linked to each other, which lack so many of nine channels; and one pair that lacks none, alone."""
+    have = [9 - each for pair in lacks for each in pair] + [9]
+    nodes = tuple(
+        PhysicalChip(i, "h0", 0, Chip(i, i + 1, "WORMHOLE_B0", "n300", i, i + 1, 0, i), (i,))
+        for i in range(2 * len(have))
+    )
+    grid = tuple({i ^ 1: have[i // 2]} for i in range(len(nodes)))
+    z: list[dict[int, int]] = [{} for _ in nodes]
+    for site in range(len(lacks)):
+        z[4 * site + 1], z[4 * site + 2] = {4 * site + 2: 1}, {4 * site + 1: 1}
+    return PhysicalGraph(nodes, ("h0",), grid, tuple(z), ("N300",))
+
+
+def linked_pairs(physical: PhysicalGraph) -> tuple[list[MeshDemand], MeshGraph]:
+    pairs = tuple(
+        Mesh(number, "M", "WORMHOLE_B0", (1, 2), (1, 1), ("LINE", "LINE"), 9, "RELAXED") for number in (0, 1)
+    )
+    graph = MeshGraph(pairs, (InterLink(0, 1, 1, "STRICT"),))
+    return demand_of_meshes(graph, physical), graph
+
+
+@pytest.mark.parametrize(
+    "lacks",
+    [
+        ((1, 0),),
+        ((1, 1), (1, 0)),
+        ((2, 2), (1, 2)),
+        ((2, 2), (1, 2), (2, 1)),
+        ((2, 2), (1, 1)),
+        ((3, 3), (1, 2), (4, 4)),
+        ((4, 4), (0, 1), (1, 0)),
+        ((4, 4), (4, 3), (3, 4), (2, 4)),
+        ((8, 8), (4, 5), (0, 0), (0, 1)),
+    ],
+)
+def test_the_site_that_lacks_least_is_taken_however_much_it_lacks(lacks: tuple[tuple[int, int], ...]) -> None:
+    physical = sites(*lacks)
+    wanted, graph = linked_pairs(physical)
+    best = min(range(len(lacks)), key=lambda site: (sum(lacks[site]), site))
+    found = assign(wanted, links_between(graph), physical, Clock(60))
+    assert found == assigning.Assignment(((4 * best, 4 * best + 1), (4 * best + 2, 4 * best + 3)), True)
+
+
+def test_a_smaller_shortfall_that_ran_out_of_time_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    physical = sites((4, 4), (1, 2))
+    wanted, graph = linked_pairs(physical)
+    solve, tried = assigning._Assigner.solve, []
+
+    def late(solver: assigning._Assigner, hosts: int, lacks: int | None, clock: Clock) -> object:
+        tried.append(lacks)
+        if lacks:
+            raise OutOfTime
+        return solve(solver, hosts, lacks, clock)
+
+    monkeypatch.setattr(assigning._Assigner, "solve", late)
+    found = assign(wanted, links_between(graph), physical, Clock(60))
+    assert tried == [0, None, 4] and found == assigning.Assignment(((0, 1), (2, 3)), False)

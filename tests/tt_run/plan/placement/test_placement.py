@@ -24,7 +24,7 @@ from tt_run.plan.allocation.of_descriptors import _joined
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import explain, regions
-from tt_run.plan.placement.demand import demand_of_meshes, mesh_demand
+from tt_run.plan.placement.demand import demand_of_meshes, links_between, mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.search import Clock, OutOfTime, SearchBudget, best_embedding, embeddings
@@ -718,26 +718,6 @@ def test_fewer_hosts_leave_time_for_more(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [round(share, 1) for share in shares] == [0.5, 0.5, 1.0]
 
 
-def test_a_smaller_shortfall_that_ran_out_of_time_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three channels wanted where pairs have two: each of the two links of the first place lacks one."""
-    machine = build([parse_cluster(t3000_yaml(), "t3k.yaml")])
-    wanted = [mesh_demand(mesh(1, 2, channels=3, mesh_id=i), (), machine, processes=2) for i in range(2)]
-    assert assigning.assign(wanted, {}, machine, Clock(60)).proven
-    search, tried = assigning._Assigner.solve, []
-
-    def late(solver: Any, hosts: int, lacking: int | None, clock: Clock) -> Any:
-        if lacking is None:
-            return search(solver, hosts, lacking, clock)
-        tried.append(lacking)
-        if len(tried) > 1:
-            raise OutOfTime
-        return None
-
-    monkeypatch.setattr(assigning._Assigner, "solve", late)
-    found = assigning.assign(wanted, {}, machine, Clock(60))
-    assert found.placed is not None and not found.proven
-
-
 def test_what_is_dropped_is_gone_and_nothing_else(four_galaxies: PhysicalGraph) -> None:
     ring = mesh(8, 16, hosts=(1, 4), wraps="RR", channels=4, policy="STRICT")
     pins = (PinGroup(0, (0,), ((1, 1),)),)
@@ -878,3 +858,97 @@ def test_a_single_chip_is_a_mesh_without_a_descriptor() -> None:
     found = discovered_mesh(build([plain_grid(1, 1)]), Clock(60))
     wanted = mesh(1, 1, channels=1, policy="STRICT", arch="BLACKHOLE")
     assert found == replace(wanted, descriptor="M0")
+
+
+class Shares(Clock):
+    """A clock that writes down which share of its time each question has."""
+
+    def part(self, share: float) -> Clock:
+        told.append(share)
+        return Clock(60)
+
+
+told: list[float] = []
+
+
+@pytest.mark.parametrize(
+    ("meshes", "links", "shares"),
+    [
+        ((mesh(2, 4, wraps="LR"),), (), [0.2, 0.1]),
+        ((mesh(4, 2, wraps="RL"),), (), [0.2, 0.1]),
+        ((mesh(3, 3, wraps="RR"),), (), [0.2, 0.1, 0.1, 0.1]),
+        ((mesh(2, 2), mesh(2, 2, mesh_id=1)), (InterLink(0, 1, 6, "STRICT"),), [0.2] * 5),
+        (tuple(mesh(1, 1, mesh_id=i) for i in range(5)), (InterLink(0, 1, 1, "STRICT"),), [*[0.2] * 6, 0.5]),
+    ],
+)
+def test_each_question_has_its_share_of_the_time(
+    t3000: PhysicalGraph, meshes: tuple[Mesh, ...], links: tuple[InterLink, ...], shares: list[float]
+) -> None:
+    graph = MeshGraph(meshes, links)
+    told.clear()
+    explain.why_not(demand_of_meshes(graph, t3000), links_between(graph), t3000, "m", Shares(60))
+    assert told == shares
+
+
+@pytest.mark.parametrize(("wraps", "shape"), [("LR", (2, 4)), ("RL", (4, 2))])
+def test_a_wrap_that_is_in_the_way_is_told_once(
+    t3000: PhysicalGraph, wraps: str, shape: tuple[int, int]
+) -> None:
+    reasons = refusal(t3000, MeshGraph((mesh(*shape, wraps=wraps),)))
+    assert [reason.split()[0] for reason in reasons] == ["TTR172", "TTR174"]
+
+
+def test_a_mesh_that_does_not_fit_alone_is_told_without_its_links(t3000: PhysicalGraph) -> None:
+    graph = MeshGraph(
+        (mesh(2, 2, wraps="LR"), mesh(1, 3, wraps="LR", mesh_id=1)), (InterLink(0, 1, 9, "STRICT"),)
+    )
+    assert all(
+        "between them" not in reason and "beside each other" not in reason for reason in refusal(t3000, graph)
+    )
+
+
+def test_a_mesh_that_fits_alone_has_no_reason_of_its_own(t3000: PhysicalGraph) -> None:
+    graph = MeshGraph((mesh(2, 2),))
+    [found] = explain.why_not(demand_of_meshes(graph, t3000), {}, t3000, "m", Clock(60))
+    assert found.message == "these constraints cannot hold together on this machine"
+
+
+def together() -> MeshGraph:
+    """No three chips of the grid form a ring, and no two ranks share the board of chips 0 and 4."""
+    slots = {node.chip.chip_id: node.slot for node in build([parse_cluster(t3000_yaml(), "t")]).nodes}
+    pins = tuple(PinGroup(0, (device,), (slots[chip],)) for device, chip in ((0, 0), (1, 4)))
+    return MeshGraph((mesh(1, 3, hosts=(1, 3), wraps="LR"),), pins=pins)
+
+
+def test_two_constraints_that_cannot_hold_together(t3000: PhysicalGraph) -> None:
+    assert refusal(t3000, together()) == [
+        "TTR177 mesh 0 (1x3) has no place on the links of this machine: its pins and host blocks cannot hold together"
+        " drop two of them or more, pins first"
+    ]
+    told.clear()
+    explain.why_not(demand_of_meshes(together(), t3000), {}, t3000, "m", Shares(60))
+    assert told == [0.2, *[0.1] * 9]
+
+
+def test_a_mesh_of_two_hosts_has_blocks(t3000: PhysicalGraph) -> None:
+    demand = mesh_demand(mesh(1, 2, hosts=(1, 2)), (), t3000, processes=2)
+    assert list(_constraints(demand, t3000)) == ["host blocks"]
+
+
+@pytest.mark.parametrize(("chips", "more"), [(6, ""), (7, "; and 1 more"), (8, "; and 2 more")])
+def test_chips_that_have_too_few_neighbours_are_named_in_part(chips: int, more: str) -> None:
+    machine = build([replace(plain_grid(1, chips), links=())])
+    graph = MeshGraph((mesh(1, 2, channels=1, arch="BLACKHOLE"),))
+    with pytest.raises(RefusedError) as refused:
+        place(graph, machine)
+    [found] = refused.value.diagnostics
+    assert found.notes == (f"short: {'; '.join(map(str, machine.nodes[:6]))}{more}",)
+
+
+def test_pins_to_nothing_on_a_whole_galaxy_are_told_beside_its_corners() -> None:
+    graph = MeshGraph((mesh(8, 4, channels=4),), pins=(PinGroup(0, (5,), ((9, 9),)),))
+    assert [reason.partition(" would fit ")[2] for reason in refusal(build([galaxy("a", 0, 1)]), graph)] == [
+        "without any pins; this machine has none of the slots of device 5; the corners of a whole-Galaxy mesh are always"
+        " pinned, to location 1 of the trays drop the pinnings, or name other slots",
+        "without the pin of device 5 free device 5",
+    ]
