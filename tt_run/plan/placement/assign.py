@@ -7,6 +7,7 @@ keeps none beside this one, and hosts that cannot hold the rest any more end the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from mgd.expanding.connections import InterLink
 from mgd.lean import dataclass
@@ -74,6 +75,11 @@ def _pools(
     return pools
 
 
+def _sums_from(numbers: Sequence[int]) -> list[int]:
+    """The sum of the numbers from each one on, and of none."""
+    return list(accumulate(reversed(numbers), initial=0))[::-1]
+
+
 class _Assigner:
     def __init__(
         self,
@@ -97,8 +103,8 @@ class _Assigner:
         ]
         # What the meshes from each one on need at least: chips, and channels that their links must lack.
         least = [min((region.lacks for region in pool.regions), default=0) for pool in pools]
-        self.chips_from = [sum(demand.size for demand in demands[i:]) for i in range(len(demands) + 1)]
-        self.lacks_from = [sum(least[i:]) for i in range(len(demands) + 1)]
+        self.chips_from = _sums_from([demand.size for demand in demands])
+        self.lacks_from = _sums_from(least)
 
     def fewest_hosts(self) -> int:
         """How many of the largest hosts hold as many chips as all meshes have devices."""

@@ -38,7 +38,7 @@ def candidates(demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, kee
     """Regions of a mesh in canonical order, each with the embedding that lacks least. `keep_all` keeps every embedding of a region
     (links tell devices apart)."""
     # A mesh that fits with all channels somewhere may still have to take a weaker place beside others.
-    shortfall = len(demand.links) * max(demand.channels - 1, 0)
+    shortfall = 0 if demand.strict else len(demand.links) * max(demand.channels - 1, 0)
     patience = SearchBudget(max(LEAST_STEPS, MOST_STEPS // max(len(physical.nodes), 1)))
     found: dict[object, tuple[int, Embedding]] = {}
     for placed in embeddings(demand, physical, clock, shortfall=shortfall, patience=patience):
