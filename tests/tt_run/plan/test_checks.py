@@ -252,6 +252,13 @@ def test_a_variable_may_not_contradict_the_binding(sandbox: Sandbox) -> None:
     assert places(finding) == ["rb.yaml:13:14", "rb.yaml:7:11"]
 
 
+def test_a_host_rank_may_not_contradict_the_binding(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS + 'global_env: {TT_MESH_HOST_RANK: "0"}\n')
+    finding = only(sandbox.refusal(RefusedError), "TTR222")
+    assert finding.message == "TT_MESH_HOST_RANK of rank 1 contradicts its binding"
+    assert places(finding) == ["rb.yaml:13:14", "rb.yaml:9:21"]
+
+
 def test_an_export_that_the_plan_replaces_is_told(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.set(TT_FOO="shell")

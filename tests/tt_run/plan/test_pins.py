@@ -66,6 +66,7 @@ def test_mpirun_is_given_a_rankfile(pinned: Sandbox) -> None:
     assert used is not None and used.path == Path("/run/rankfile")
     assert used.text == "rank 0=c slot=0\nrank 1=a slot=0\nrank 2=b slot=0\n"
     assert plan.placement.source == "--hosts and rank pins"
+    assert plan.placement.rankfile == pinned.cwd / "pins.yaml"
 
 
 def test_two_ranks_may_share_a_host_with_slots(pinned: Sandbox) -> None:

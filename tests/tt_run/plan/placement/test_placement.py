@@ -24,7 +24,7 @@ from tt_run.plan.allocation.of_descriptors import _joined
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import explain, regions
-from tt_run.plan.placement.demand import demand_of_meshes, links_between, mesh_demand
+from tt_run.plan.placement.demand import MeshDemand, demand_of_meshes, links_between, mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.search import Clock, OutOfTime, SearchBudget, best_embedding, embeddings
@@ -879,6 +879,11 @@ told: list[float] = []
         ((mesh(3, 3, wraps="RR"),), (), [0.2, 0.1, 0.1, 0.1]),
         ((mesh(2, 2), mesh(2, 2, mesh_id=1)), (InterLink(0, 1, 6, "STRICT"),), [0.2] * 5),
         (tuple(mesh(1, 1, mesh_id=i) for i in range(5)), (InterLink(0, 1, 1, "STRICT"),), [*[0.2] * 6, 0.5]),
+        (
+            tuple(mesh(1, 2, mesh_id=i) for i in range(4)),
+            tuple(InterLink(a, b, 1, "STRICT") for a in range(4) for b in range(a)),
+            [*[0.2] * 10, 0.5, *[0.2] * 6],
+        ),
     ],
 )
 def test_each_question_has_its_share_of_the_time(
@@ -952,3 +957,58 @@ def test_pins_to_nothing_on_a_whole_galaxy_are_told_beside_its_corners() -> None
         " pinned, to location 1 of the trays drop the pinnings, or name other slots",
         "without the pin of device 5 free device 5",
     ]
+
+
+def two_pinned() -> tuple[PhysicalGraph, list[MeshDemand]]:
+    """Two hosts, and two meshes that are both pinned to the first, which has room for one."""
+    cards = [parse_cluster(t3000_yaml(), f"{name}.yaml", host=name) for name in "ab"]
+    chips = {n: replace(chip, unique_id=chip.unique_id + 1000) for n, chip in cards[1].chips.items()}
+    machine = build([cards[0], replace(cards[1], chips=chips)])
+    meshes = MeshGraph((mesh(2, 4), mesh(2, 4, mesh_id=1)))
+    return machine, demand_of_meshes(meshes, machine, hosts={0: "a", 1: "a"})
+
+
+def test_each_rank_pin_that_is_in_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, wanted = two_pinned()
+    told.clear()
+    reasons = [each.message for each in explain.why_not(wanted, {}, machine, "m", Shares(60))]
+    assert reasons == [f"the meshes would fit if mesh {number} were not pinned to a" for number in (0, 1)]
+    assert told == [0.2, 0.2, 0.1, 0.1]
+    real = assigning.assign
+
+    def late(wanted: Any, *words: Any) -> Any:
+        if wanted[0].host is None:
+            raise OutOfTime
+        return real(wanted, *words)
+
+    monkeypatch.setattr(explain, "assign", late)
+    assert [each.message for each in explain.why_not(wanted, {}, machine, "m", Clock(60))] == reasons[1:]
+
+
+@pytest.mark.parametrize(("count", "more"), [(12, ""), (13, " and 1 more")])
+def test_links_that_nothing_was_proven_of_are_named_in_part(
+    t3000: PhysicalGraph, monkeypatch: pytest.MonkeyPatch, count: int, more: str
+) -> None:
+    monkeypatch.setattr(explain, "assign", lambda *_: assigning.Assignment(None, False))
+    links = {(0, other): [InterLink(0, other, 1, "STRICT")] for other in range(1, count + 1)}
+    found = explain._conflict([], links, t3000, "m", Clock(60))
+    assert (
+        f": {', '.join(f'0-{other}' for other in range(1, 13))}{more} cannot hold together" in found.message
+    )
+
+
+def test_fewer_channels_that_could_not_be_tried_in_time_are_not_offered(
+    t3000: PhysicalGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = assigning.assign
+
+    def late(wanted: Any, links: Any, *words: Any) -> Any:
+        if links and links[0, 1][0].channels == 5:
+            raise OutOfTime
+        return real(wanted, links, *words)
+
+    graph = MeshGraph((mesh(2, 2), mesh(2, 2, mesh_id=1)), (InterLink(0, 1, 6, "STRICT"),))
+    monkeypatch.setattr(explain, "assign", late)
+    wanted = demand_of_meshes(graph, t3000)
+    [found] = explain.why_not(wanted, links_between(graph), t3000, "m", Clock(60))
+    assert found.help == "link other meshes, or leave this link out"
