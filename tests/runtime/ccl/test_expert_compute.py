@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import catalog, events
-from tt_run.runtime.ccl.fused.expert_returns import check_returns
+from tt_run.runtime.ccl.fused.expert_returns import _cores, _in_range, check_returns
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
@@ -159,6 +159,7 @@ def test_the_last_two_experts_rows_lie_in_the_combine_cores(one):
     found = computed(operands(one))
     cores = call("get_moe_combine_cores", one, 4, 2, HIDDEN)
     grid = one.compute_with_storage_grid_size()
+    assert not found[3].shards.of(0).any()
     for slot in (3, 4):
         place = found[slot].memory_config().shard_spec
         assert place.grid.num_cores() == grid.x * grid.y and tuple(place.shape) == (64, HIDDEN)
@@ -466,4 +467,42 @@ def test_devices_that_combine_with_no_other_tell_nobody(one):
     finally:
         stop()
     assert [event.name for event in seen if event.kind == "collective"] == []
+    mesh.close()
+
+
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_cores_of_a_range_come_by_rows_or_by_columns(by_rows):
+    found = _in_range(CoreRange(CoreCoord(1, 0), CoreCoord(2, 2)), by_rows)
+    rows = [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]
+    assert [(core.x, core.y) for core in found] == (rows if by_rows else sorted(rows))
+
+
+@pytest.mark.parametrize(
+    ("width", "hidden", "grid", "part"),
+    [(32, 40, (2, 2), 32), (32, 32, (2, 2), 16), (64, 32, (2, 2), 16), (32, 32, (4, 1), 32), (64, 32, (4, 1), 64)],
+)
+def test_a_core_has_a_part_of_a_row_or_all_of_it(one, width, hidden, grid, part):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 1))])
+    spec = ShardSpec(cores, (8, width), ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+    dense = put(one, np.zeros((4, 8, width), np.float32), place=place)
+    chosen = [CoreCoord(x, y) for x in range(2) for y in range(2)]
+    assert _cores(dense, 2, chosen, grid, hidden) == ([0, 2, 1, 3], 4, part)
+
+
+def test_a_token_goes_where_its_sender_sends_its_experts():
+    """Each of two devices has the mapping of both, and each has its own: the tokens of the first by the first row, the rest by the second."""
+    mesh = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+    given = operands(mesh)
+    given[3] = put(mesh, np.array([[0, 1, 1], [1, 1, 0]], np.uint16), DataType.UINT16)
+    counts = computed(given, cluster_axis=1)[0]
+    for device in range(2):
+        owned = [np.flatnonzero(np.array(row) == device).tolist() for row in ([0, 1, 1], [1, 1, 0])]
+        wanted = [0, 0]
+        for token, chosen in enumerate(CHOSEN):
+            mine = owned[token // (TOKENS // 2)]
+            for expert in chosen:
+                if expert in mine:
+                    wanted[mine.index(expert)] += 1
+        assert counts.shards.of(device)[0, :2].tolist() == wanted
     mesh.close()

@@ -253,7 +253,10 @@ E.slice_reshard_async(r(8, 4, 4, 4), 0, 0, 4, 1, [], [], memory_config=L1)
 E.slice_reshard_async(r(8, 4, 4, 4, on=part), 0, 0, 1, 0, [], [])
 dispatched(memory_config=L1)
 combined(memory_config=L1)
+combined(counts=range(16))
+combined(cluster_axis=None, dispatch_group_size=2)
 combined(counts=62)
+minimal(input_tensor=t(64, 32), config=MinimalMatmulConfig(K_block_size=2))
 combined(counts=63)
 combined(counts=64)
 dispatched(experts_per_chip=1)
@@ -393,13 +396,13 @@ class Names:
         }  # fmt: skip
         return self.prefill.dispatch_fabric2d(**given)
 
-    def combined(self, counts: int = 40, **words: Any) -> Any:
+    def combined(self, counts: Any = 40, **words: Any) -> Any:
         given: dict[str, Any] = {
             "dispatched_metadata": self.notes(64, 3), "dispatch_group_size": 4, "experts_per_chip": 2, "num_experts_per_tok": 2, "seq_len_per_chip": 32, "cluster_axis": 1,
             **words,
         }  # fmt: skip
         tables = {
-            f"expert_{name}": self._ints(np.full((1, 16), value))
+            f"expert_{name}": self._ints(np.broadcast_to(np.asarray(value), (1, 16)))
             for name, value in (("token_counts", counts), ("region_offsets", 2))
         }
         return self.prefill.combine(self.r(1, 1, 64, 32), **tables, **given)
