@@ -205,6 +205,25 @@ def test_memory_that_can_no_longer_be_read_is_shown(function, result, monkeypatc
     assert len(windows) == 2
 
 
+@pytest.mark.parametrize(("function", "result"), SUMS)
+def test_long_rows_of_ranks_that_share_nothing_are_sent(function, result, monkeypatch):
+    monkeypatch.setattr(sums, "_LONG", 1)
+    shards = list(np.random.default_rng(4).standard_normal((2, 3, 4096)).astype(np.float32))
+    for p, shard in run(((1, 2), (0, 1), shards, 1, None), function, 0).items():
+        assert shard.tobytes() == np.ascontiguousarray(result(shards, p)).tobytes()
+
+
+def test_a_rank_alone_sends_nothing():
+    array, called = np.zeros(1), []
+    for sends, recvs in (([(0, array)], []), ([], [(0, array)]), ([(0, array)], [(0, array)])):
+        with pytest.raises(ValueError, match="a single rank has no peer"):
+            Alone().swap(sends, recvs, lambda: called.append(1))
+    assert not called
+    Alone().swap([], [])
+    Alone().swap([], [], lambda: called.append(1))
+    assert called == [1]
+
+
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_of_stacks_of_one_row_a_rank_sums_its_own_cut(dim):
     """As where each rank holds one device, and all rows lie in memory that they share."""

@@ -8,7 +8,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.ccl import experts
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
-from tt_run.runtime.ccl.fused import prefill_dispatch
+from tt_run.runtime.ccl.fused import prefill_combine, prefill_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.ccl.fused.prefill_dispatch import _real
 from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
@@ -376,6 +376,26 @@ def test_which_rings_serve(device, axis, topology, links, refused):
         return
     with pytest.raises(RuntimeError, match=refused):
         check_ring(tensor, axis, topology, links)
+
+
+@pytest.mark.parametrize("missing", ["expert_offsets", "fwd_arrived", "final_arrived", "expert_go"])
+def test_experts_that_combine_need_their_semaphores(device, missing):
+    submesh = device.create_submesh(MeshShape(1, 4), MeshCoordinate(0, 0))
+    _, (buffer, notes) = prefilled(submesh)
+    numbers = [on(submesh, np.tile(n, (4, 4)).astype(np.int32), DataType.INT32) for n in ((0, 32), (8, 8))]
+    names = on(submesh, np.arange(8).reshape(4, 2).astype(np.int32), DataType.INT32)
+    mapper = ReplicateTensorToMesh(submesh)
+    weights = [
+        [from_torch(np.ones(shape, np.float32), DataType.BFLOAT16, layout=Layout.TILE, device=submesh, mesh_mapper=mapper)] * 2
+        for shape in ((128, 64), (128, 64), (64, 128))
+    ]  # fmt: skip
+    words = {f"{name}_semaphore": object() for name in ("fwd_arrived", "final_arrived", "expert_go")}
+    words["expert_offsets"] = numbers[0]
+    del words[missing if missing in words else f"{missing}_semaphore"]
+    with pytest.raises(RuntimeError, match="dispatched_metadata needs expert_offsets and the three semaphores"):
+        prefill_combine.hybrid_routed_expert_moe.compute(
+            buffer, *numbers, names, *weights, 64, dispatched_metadata=notes, **words
+        )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime import settings
 from tt_run.runtime.ccl.asynchronous import all_reduce_async
 from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce, reduce_scatter
-from tt_run.runtime.ccl.result_topology import partitioned, replicated, scattered
+from tt_run.runtime.ccl.result_topology import partitioned, replicated, scattered, summed
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition
 from tt_run.runtime.enums import ReduceType
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
@@ -266,6 +266,61 @@ def test_one_placement_for_devices_in_several_rows_follows_no_axis(
     with pytest.raises(RuntimeError, match="do not follow the axes of mesh"):
         spread_by(tensor, grid, 1, dim)
     grid.close()
+
+
+R, ANY, ROWS = PlacementReplicate(), PlacementShard(0), PlacementShard(2)
+COLUMNS = PlacementShard(3)
+
+
+@pytest.mark.parametrize(
+    ("spread_by", "mesh", "extents", "before", "axis", "dim", "after"),
+    [
+        # Gathered along an axis: it holds the same everywhere, whatever an axis of one device says.
+        (replicated, (2, 4), (2, 4), (ROWS, COLUMNS), 1, 3, "S2 R"),
+        (replicated, (2, 4), (2, 4), (COLUMNS, COLUMNS), 1, 3, "S3 R"),
+        (replicated, (2, 4), (2, 4), (COLUMNS, COLUMNS), 0, 3, "would interleave"),
+        (replicated, (2, 4), (2, 1), (COLUMNS, COLUMNS), 0, 3, "R S3"),
+        (replicated, (2, 4), (2, 4), (COLUMNS, ROWS), 0, 3, "R S2"),
+        (replicated, (2, 4), (2, 4), (COLUMNS, COLUMNS), 0, None, "R S3"),
+        (replicated, (2, 4), (2, 4), (COLUMNS, COLUMNS), 0, 2, "R S3"),
+        (replicated, (2, 2, 2), (2, 2, 2), (ROWS, ROWS, COLUMNS), 1, 3, "S2 R S3"),
+        (replicated, (2, 2, 2), (2, 2, 2), (COLUMNS, ROWS, ROWS), 0, 3, "no TensorTopology"),
+        (replicated, (1, 2, 2), (1, 2, 2), (ROWS, ROWS, COLUMNS), 2, 3, "R S2 R"),
+        (replicated, (2, 2, 2), (2, 2, 2), (ROWS, R, ROWS), 1, 3, "no TensorTopology"),
+        (replicated, (2, 1, 2), (2, 1, 2), (ROWS, COLUMNS, ROWS), 1, 3, "S2"),
+        # Cut along an axis: as one placement where all axes cut one dimension in the order of the devices.
+        (scattered, (2, 4), (2, 4), (R, R), 1, 3, "R S3"),
+        (scattered, (2, 4), (2, 4), (COLUMNS, R), 1, 3, "S3"),
+        (scattered, (2, 4), (2, 1), (COLUMNS, R), 1, 3, "S3 R"),
+        (scattered, (2, 4), (2, 4), (R, COLUMNS), 0, 3, "no TensorTopology"),
+        (scattered, (2, 4), (2, 4), (ROWS, R), 1, 3, "S2 S3"),
+        (partitioned, (2, 4), (2, 4), (R, COLUMNS), 0, 3, "no TensorTopology"),
+        (partitioned, (2, 4), (2, 4), (R, COLUMNS), 0, 2, "S2 S3"),
+        (partitioned, (2, 4), (2, 4), (R, COLUMNS), 1, 2, "no TensorTopology"),
+        (partitioned, (2, 4), (2, 1), (R, COLUMNS), None, 2, "S2"),
+        (partitioned, (2, 4), (2, 4), (R, COLUMNS), None, 2, "no TensorTopology"),
+        # One placement of a whole mesh is that of each of its axes, but for those of one device.
+        (replicated, (1, 8), (8,), (COLUMNS,), 0, 3, "R S3"),
+        (replicated, (2, 4), (8,), (COLUMNS,), 1, 3, "S3 R"),
+        (summed, (2, 4), (8,), (COLUMNS,), None, None, "R R"),
+        (summed, (1, 8), (8,), (COLUMNS,), None, None, "R"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_result(
+    spread_by: Any, mesh: Any, extents: Any, before: Any, axis: int | None, dim: int | None, after: str, strict: None
+) -> None:
+    shape = MeshShape(list(mesh))
+    coords = [MeshCoordinate(*at) for at in np.ndindex(*mesh)]
+    held = coords if len(extents) == 1 else [c for c in coords if all(c[i] < n for i, n in enumerate(extents))]
+    said = TensorTopology(MeshShape(list(extents)), list(before), held)
+    tensor = SimpleNamespace(tensor_topology=lambda: said, shape=SimpleNamespace(rank=4))
+    device = SimpleNamespace(shape=shape, coords=coords)
+    if " " in after and after[0].islower():
+        with pytest.raises(RuntimeError, match=after):
+            spread_by(tensor, device, axis, dim)
+        return
+    found = spread_by(tensor, device, axis, dim)
+    assert " ".join("R" if isinstance(p, PlacementReplicate) else f"S{p.dim}" for p in found.placements()) == after
 
 
 PART = MeshMapperConfig([PlacementReplicate(), PlacementShard(-1)], MeshShape(1, 4))
