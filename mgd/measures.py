@@ -75,7 +75,7 @@ def measure_graph(graph: MeshGraph) -> GraphMeasures | None:
         a, b = sorted((index[link.a], index[link.b]))
         if a != b:
             weights[a, b] = weights.get((a, b), 0) + link.channels
-    bisection = _bisection(len(graph.meshes), weights) if 2 <= len(graph.meshes) <= MOST_MESHES else None
+    bisection = _bisection(len(graph.meshes), weights) if len(graph.meshes) <= MOST_MESHES else None
     searched = islands == 1 and len(nodes) * len(pairs) <= MOST_STEPS
     return GraphMeasures(islands, _diameter(nodes, pairs) if searched else None, bisection)
 

@@ -36,7 +36,7 @@ class Findings:
 
     def add(self, code: str, at: int, message: str, *also: tuple[int, str], help: str = "") -> None:
         severity = severity_of(code)
-        if sum(each.severity is severity for each in self.all) >= MOST:
+        if self._count(severity) >= MOST:
             return
         labels = [Label(self.source.locate(at))]
         labels += [Label(self.source.locate(place), text) for place, text in also]
@@ -44,12 +44,15 @@ class Findings:
 
     @property
     def is_full(self) -> bool:
-        """True when so much has been found that more need not be looked for."""
-        return len(self.all) >= MOST and self.has_errors
+        """True when so many errors have been found that more need not be looked for."""
+        return len(self.all) >= MOST and self._count(Severity.ERROR) >= MOST
 
     @property
     def has_errors(self) -> bool:
         return any(each.severity is Severity.ERROR for each in self.all)
+
+    def _count(self, severity: Severity) -> int:
+        return sum(each.severity is severity for each in self.all)
 
 
 def compose(source: YamlSource) -> Node | None:
