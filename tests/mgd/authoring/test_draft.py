@@ -118,6 +118,61 @@ def test_what_cannot_be_is_told(given_wishes: Wishes, told: str) -> None:
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given_wishes", "reasons"),
+    [
+        (
+            Wishes(shapes=((6, 64), (65, 4), (6, 64)), hosts=((4, 3), (2, 8), (4, 3))),
+            [
+                "6 rows cannot be cut over 4 hosts: 1, 2, 3, 6 would do, as in --hosts 3x2",
+                "64 columns cannot be cut over 3 hosts: 1, 2, 4, 8, 16, 32, 64 would do, as in --hosts 3x2",
+                "65 rows cannot be cut over 2 hosts: 1, 5, 13 would do, as in --hosts 1x4",
+                "4 columns cannot be cut over 8 hosts: 1, 2, 4 would do, as in --hosts 1x4",
+            ],
+        ),
+        (
+            Wishes(shapes=((2, 4),), meshes=3, links=("0-1", "0-3", "1.8-2", "x", "rng", "2.7-2.7", "0.7-1.7:3", "4-0")),
+            [
+                "link '0-3' names mesh 3: there are 3 (0 to 2)",
+                "link '1.8-2' names a device on one side only",
+                "link '1.8-2' names device 8 of mesh 1: there are 8 (0 to 7)",
+                "'x' is not a link: write 0-1, 0-1:4 for 4 channels, 0.3-1.0 for devices, or all, ring, chain, none",
+                "'rng' is not a link: write --link ring",
+                "link '2.7-2.7' begins and ends at mesh 2",
+                "link '4-0' names mesh 4: there are 3 (0 to 2)",
+            ],
+        ),
+        (
+            Wishes(shapes=((2, 4),), meshes=2, links=("0-1", "all"), pins=("1.7@1,1", "0", "1.8@1,1", "2.0@1,1")),
+            [
+                "links are one of all, ring, chain, none, or a list such as 0-1 1-2, not both",
+                "'0' is not a pin: write mesh.device@tray,location, such as 0.0@1,1",
+                "pin '1.8@1,1' names device 8 of mesh 1: there are 8 (0 to 7)",
+                "pin '2.0@1,1' names mesh 2: there are 2 (0 to 1)",
+            ],
+        ),
+        (Wishes(hosts=((1, 1), (1, 1)), meshes=3), ["2 host grids for 3 meshes: give one for all, or one for each"]),
+        (Wishes(meshes=4097), ["4097 meshes are too many: at most 4096"]),
+    ],
+)  # fmt: skip
+def test_every_reason_in_full(given_wishes: Wishes, reasons: list[str]) -> None:
+    with pytest.raises(CannotDraft) as caught:
+        drafted(given_wishes)
+    assert list(caught.value.reasons) == reasons
+    assert str(caught.value) == "\n       ".join(reasons)
+
+
+def test_meshes_of_one_kind_share_a_template() -> None:
+    """Of four meshes the first, second and last are alike; the third has other hosts."""
+    shapes: tuple[tuple[int, int], ...] = ((2, 4), (2, 4), (2, 4), (2, 4))
+    made = drafted(Wishes(shapes=shapes, hosts=((1, 1), (1, 1), (1, 2), (1, 1)), wrap="y", channels=3))
+    assert made.meshes == ("M0", "M0", "M1", "M0")
+    assert [(each.name, each.host_dims, each.dim_types, each.channels) for each in made.templates] == [
+        ("M0", (1, 1), ("RING", "LINE"), 3),
+        ("M1", (1, 2), ("RING", "LINE"), 3),
+    ]
+
+
 def test_all_reasons_at_once() -> None:
     with pytest.raises(CannotDraft) as caught:
         drafted(Wishes(arch="x", shapes=((2, 4),), hosts=((3, 3),), meshes=2, links=("0-7",)))
