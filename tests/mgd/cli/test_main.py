@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mgd.cli import group
 from mgd.cli.group import VERBS
 from tests.mgd.cli.run import Mgd
 
@@ -36,6 +37,15 @@ def test_the_help_of_a_verb_fits_a_narrow_terminal(mgd: Mgd, monkeypatch: pytest
     monkeypatch.setenv("COLUMNS", "40")
     for verb in ("systems", "show"):
         assert max(map(len, mgd(verb, "--help").out.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(("columns", "width"), [(0, None), (40, 38), (51, 49), (52, None)])
+def test_click_is_told_of_narrow_terminals(
+    monkeypatch: pytest.MonkeyPatch, columns: int, width: int | None
+) -> None:
+    """Of 52 columns it writes 50 anyway; where there is no terminal (0), as many as it likes."""
+    monkeypatch.setattr(group, "page_width", lambda *_: columns)
+    assert group._narrow() == ({} if width is None else {"terminal_width": width})
 
 
 @pytest.mark.parametrize(("columns", "last"), [(80, "ARCH"), (200, "ALSO CALLED")])
