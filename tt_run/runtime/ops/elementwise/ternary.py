@@ -101,21 +101,31 @@ def ternary(
         shards = in_rank_of(output_tensor, shards)
     free = memory_config is None and output_tensor is None
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
-    cut = [t for t in tensors if t.is_sharded()]
-    held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
-    same = shards.shape == tuple(held.shape)
-    if free and beside_first:
-        memory_config = (like_operand(first, None) if same else None) or first.memory_config()
-    else:
-        if free:
-            memory_config = larger_shards.of_broadcast(tensors, shards.shape, first.layout, any_first=True)
-        if same:
-            memory_config = like_operand(held, memory_config)
+    memory_config = _place(tensors, shards.shape, memory_config, free, beside_first)
     if free and in_tiles and len(tensors) > 1:
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
         tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
     )
+
+
+def _place(
+    tensors: Sequence[Tensor],
+    shape: tuple[int, ...],
+    asked: MemoryConfig | None,
+    free: bool,
+    beside_first: bool,
+) -> MemoryConfig | None:
+    """Where a result of this shape lies; `free`: nothing says so, `beside_first` as in `ternary`."""
+    first = tensors[0]
+    cut = [t for t in tensors if t.is_sharded()]
+    held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
+    same = shape == tuple(held.shape)
+    if free and beside_first:
+        return (like_operand(first, None) if same else None) or first.memory_config()
+    if free:
+        asked = larger_shards.of_broadcast(tensors, shape, first.layout, any_first=True)
+    return like_operand(held, asked) if same else asked
 
 
 def _in_16_bits(

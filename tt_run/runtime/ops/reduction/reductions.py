@@ -104,20 +104,33 @@ def reduced(
         if memory_config is not None and memory_config.is_sharded():
             layout = Layout.TILE
         if memory_config is None or memory_config.is_sharded():
-            kept = ordered_sums.reduced_shape(shape, axes, True)
             known = None if stepped is None or has_nothing_to_reduce(tensor) else stepped(axes)
-            made = layout or tensor.layout
-            if known is None:
-                asked = asked_shards.anew(tensor, memory_config)
-                memory_config = fitted_shards.of_reduction(tensor, kept, made, asked or memory_config)
-            else:
-                kept, memory_config = known.shape, known.place
-            if memory_config is not None and kept != left:
-                memory_config = _left(tensor, kept, left, target, made, memory_config)
+            memory_config = _on_cores(
+                tensor, axes, left, target, layout or tensor.layout, known, memory_config
+            )
     shards = tensor.shards.map(compute, either=beside)
     return settle(
         (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
     )
+
+
+def _on_cores(
+    tensor: Tensor,
+    axes: Sequence[int],
+    left: Shaped,
+    dtype: DataType,
+    layout: Layout,
+    known: Step | None,
+    asked: MemoryConfig | None,
+) -> MemoryConfig | None:
+    """Where a reduction lies that is cut over cores: as `known` for the result with its ones, or cut anew."""
+    if known is None:
+        kept = ordered_sums.reduced_shape(tuple(tensor.shape), axes, True)
+        asked = asked_shards.anew(tensor, asked) or asked
+        place = fitted_shards.of_reduction(tensor, kept, layout, asked)
+    else:
+        kept, place = known.shape, known.place
+    return place if place is None or kept == left else _left(tensor, kept, left, dtype, layout, place)
 
 
 def _left(
