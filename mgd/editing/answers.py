@@ -206,7 +206,7 @@ def _field(message: str, name: str) -> _schema.SchemaField | None:
 
 def _words(field: _schema.SchemaField) -> list[str]:
     if field.kind == "enum" and not isinstance(field.type, str):
-        return [each.name for each in field.type]
+        return [each.name for each in field.type if each]  # 0 stands for none of them
     return ["true", "false"] if field.kind == "bool" else []
 
 
