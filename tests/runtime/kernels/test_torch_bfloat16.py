@@ -127,6 +127,27 @@ def test_functions_with_parameters_are_taken_in_either_form(held: str):
     assert torch_bfloat16.of_one(np.exp, Shards(np.zeros((1, 8), np.float32), (0,))) is None
 
 
+@pytest.mark.parametrize("kernel", [np.add, np.multiply], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("shape", [(2, 300, 1000), (1, BLOCK + 1)])
+def test_running_sums_and_products(kernel: Any, shape: tuple[int, ...]):
+    numbers = np.random.default_rng(3).standard_normal(shape) + 0.5
+    a = numbers.astype(np.float32).astype(BFLOAT16)
+    found = torch_bfloat16.running(kernel, a)
+    with np.errstate(all="ignore"):
+        wide = kernel.accumulate(widen(a), axis=-1)
+    if found is not None:
+        assert np.array_equal(found.view(np.uint16), to_wire(evaluate(np.positive, DataType.BFLOAT16, wide)))
+    a[..., 5] = np.nan
+    assert torch_bfloat16.running(kernel, a) is None
+    assert (
+        torch_bfloat16.running(np.subtract, a) is None and torch_bfloat16.running(kernel, a[..., :4]) is None
+    )
+
+
+def test_running_sums_are_taken():
+    assert torch_bfloat16.running(np.add, np.ones((2, BLOCK), BFLOAT16)) is not None
+
+
 def test_sums_and_products_are_taken():
     a, b = elements(2 * BLOCK, 1, nan=False), elements(2 * BLOCK, 2, nan=False)
     assert all(torch_bfloat16.pair(kernel, a, b) is not None for kernel in (np.add, np.subtract, np.multiply))

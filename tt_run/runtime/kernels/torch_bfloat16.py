@@ -73,6 +73,15 @@ def several(kernel: Kernel, operands: Sequence[Array], numbers: Sequence[Any]) -
     return _computed(twin, partial(_by_kernel, _with(kernel, numbers), False), *operands, odd=_oddity(kernel))
 
 
+def running(kernel: Kernel, a: Array) -> Array | None:
+    """What `kernel` makes of each row of large bfloat16 elements from its first one on; None where it is not for PyTorch, and where a NaN comes out."""
+    if kernel not in twins.RUNNING or not _fit(a) or not is_ready() or not _takes_running(kernel):
+        return None
+    out: Array = empty(a.shape, BFLOAT16)
+    _run_along(kernel, a, out)
+    return None if has_nan(out) else out
+
+
 def single(function: Function, a: Array) -> Array | None:
     """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
     if function is f.relu and _fit(a):
@@ -312,6 +321,30 @@ def _takes_several(kernel: Kernel, count: int) -> bool:
                 twin, _with(kernel, numbers), False, *given, edges=kernel in twins.PRODUCTS_AND_SUMS
             ):
                 return False
+    return True
+
+
+def _run_along(kernel: Kernel, a: Array, out: Array) -> None:
+    call = twins.found(sys.modules["torch"], twins.RUNNING[kernel])
+    call(_tensor(a), a.ndim - 1, out=_tensor(out))
+
+
+@lru_cache(maxsize=8)
+def _takes_running(kernel: Kernel) -> bool:
+    """Whether PyTorch gives the same of numbers of about the same size, and of all sizes."""
+    random = np.random.default_rng(0)
+    numbers = (random.standard_normal((64, 1024)) + 0.5).astype(np.float32)
+    sizes = np.float32(2.0) ** random.integers(-60, 60, numbers.shape)
+    for values in (numbers, np.abs(numbers), numbers * sizes.astype(np.float32)):
+        elements = values.astype(BFLOAT16)
+        found: Array = np.empty(elements.shape, BFLOAT16)
+        _run_along(kernel, elements, found)
+        with np.errstate(all="ignore"):
+            wanted = kernel.accumulate(elements.astype(np.float32), axis=-1)  # type: ignore[attr-defined]
+        if not np.array_equal(
+            to_wire(evaluate(np.positive, DataType.BFLOAT16, wanted)), found.view(np.uint16)
+        ):
+            return False
     return True
 
 

@@ -123,6 +123,9 @@ SEVERAL: dict[Kernel, Callable[..., Twin]] = {
 PRODUCTS_AND_SUMS = frozenset({f.add_product, f.product_and_sum})
 """Kernels whose products PyTorch may leave unrounded before the sum: it has them for factors of bfloat16, and for results inside of `has_edges`."""
 
+RUNNING: dict[Kernel, str] = {np.add: "cumsum", np.multiply: "cumprod"}
+"""Of the elements of a row from its first one on."""
+
 SIGNED = frozenset({np.maximum, np.minimum})
 """Kernels that choose another zero than PyTorch of two with different signs."""
 

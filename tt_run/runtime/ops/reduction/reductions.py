@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels import ordered_sums, torch_bfloat16
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
@@ -391,6 +391,16 @@ def _running(
     check_running(tensor, dim, options.get("output_tensor"), options.get("memory_config"))
     axis = axis_of(dim, len(tensor.shape)) + 1 if len(tensor.shape) else 0
     target = dtype or tensor.dtype
+    shards = tensor.shards
+    if (
+        target is DataType.BFLOAT16
+        and shards.bfloat16 is not None
+        and axis == len(tensor.shape)
+        and not reverse
+    ):
+        made = torch_bfloat16.running(function, shards.bfloat16)
+        if made is not None:
+            return settle((tensor,), shards.holding(made), target, **options)
 
     def compute(stack: Array) -> Array:
         if stack.ndim == 1:
@@ -400,7 +410,7 @@ def _running(
         values = _accumulated(function, forward, axis, np.dtype(wide))
         return convert(np.ascontiguousarray(np.flip(values, axis) if reverse else values), target)
 
-    return settle((tensor,), tensor.shards.map(compute), target, **options)
+    return settle((tensor,), shards.map(compute), target, **options)
 
 
 @operation("ttnn.cumsum", family=families.RUNNING, golden=goldens.running("cumsum"))
