@@ -335,6 +335,7 @@ def test_collectives_on_fewer_devices_than_the_mesh_has() -> None:
     assert gathered.shards.index == (0, 0, 0, 0, -1, -1, -1, -1)
     assert np.array_equal(gathered.shards.data[0], values)
     assert np.array_equal(composed(gathered), values)
+    assert mesh_partition(tensor, 2, 1).shards.index == (0, 1, 2, 3, -1, -1, -1, -1)
     total = sum(parts)
     assert np.array_equal(composed(all_reduce(tensor)), total)
     assert np.array_equal(composed(reduce_scatter(tensor, 2, cluster_axis=1)), total)

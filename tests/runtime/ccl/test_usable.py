@@ -84,6 +84,7 @@ def test_two_devices_of_a_ring_of_two_close_however_they_are_laid_out(
     mesh = MeshDevice(two, MeshShape(2, 1), (0, 1))
     tensor = from_torch(np.zeros((2, 2), np.float32), device=mesh)
     assert get_usable_topology(tensor, Topology.Ring, 0) is found
+    assert get_usable_topology(tensor, Topology.Ring, 1) is Topology.Ring  # one device has no ends
     mesh.close()
 
 

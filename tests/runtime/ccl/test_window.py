@@ -235,6 +235,25 @@ def test_there_are_no_more_blocks_than_flags(windows: list[Window], monkeypatch:
     assert sorted(windows[0]._blocks) == [0, 1]
 
 
+def test_every_block_has_its_flags(windows: list[Window]) -> None:
+    """As many results as there can be, and none when all are kept."""
+
+    def act(window: Window) -> list[Any]:
+        kept = []
+        for value in range(shared.BLOCKS):
+            result = window.share((2,), FLOAT)
+            assert result is not None
+            result.writable[window.rank] = value
+            window.meet()
+            kept.append(result.array)
+        assert window.share((2,), FLOAT) is None
+        window.meet()
+        return kept
+
+    for arrays in together(windows, act):
+        assert [array.tolist() for array in arrays] == [[value] * 2 for value in range(shared.BLOCKS)]
+
+
 def test_a_block_in_use_gives_no_way(windows: list[Window], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "BLOCKS", 1)
     kept = together(windows, lambda window: fill(window, 1))
