@@ -438,7 +438,7 @@ def test_rows_over_cores_in_width_are_no_rows_in_height(pair):
         CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), (32, 32), ShardOrientation.ROW_MAJOR
     )
     place = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
-    with pytest.raises(RuntimeError, match="must be in height over the worker cores, not .*WIDTH_SHARDED"):
+    with pytest.raises(RuntimeError, match=r"must be in height over the worker cores, not .*WIDTH_SHARDED"):
         call("selective_reduce_combine", **{**words, "dense_input_tensor": to_memory_config(dense, place)})
 
 
@@ -449,7 +449,9 @@ def test_rows_over_cores_in_width_are_no_rows_in_height(pair):
 def test_what_comes_back_is_at_least_one_of_each(pair, asked, refused):
     tensor = put(pair, np.zeros((2, 2), np.float32))
     if refused:
-        with pytest.raises(RuntimeError, match=f"{asked[0]} tokens of {asked[2]} choices do not divide by the 2"):
+        with pytest.raises(
+            RuntimeError, match=f"{asked[0]} tokens of {asked[2]} choices do not divide by the 2"
+        ):
             check_returns(tensor, pair, 1, asked)
     else:
         intent = check_returns(tensor, pair, 1, asked)
@@ -479,7 +481,13 @@ def test_cores_of_a_range_come_by_rows_or_by_columns(by_rows):
 
 @pytest.mark.parametrize(
     ("width", "hidden", "grid", "part"),
-    [(32, 40, (2, 2), 32), (32, 32, (2, 2), 16), (64, 32, (2, 2), 16), (32, 32, (4, 1), 32), (64, 32, (4, 1), 64)],
+    [
+        (32, 40, (2, 2), 32),
+        (32, 32, (2, 2), 16),
+        (64, 32, (2, 2), 16),
+        (32, 32, (4, 1), 32),
+        (64, 32, (4, 1), 64),
+    ],
 )
 def test_a_core_has_a_part_of_a_row_or_all_of_it(one, width, hidden, grid, part):
     cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 1))])

@@ -134,7 +134,7 @@ def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local
                     if owner in group and not later:
                         row = 0 if local_reduce else np.flatnonzero(owner == OWNER).tolist().index(expert)
                         at = (i * BATCH + b, s) if dim == 1 else (b, i * SEQUENCE + s)
-                        wanted = outcome[owner][row, *at]
+                        wanted = outcome[owner][(row, *at)]
                     assert np.array_equal(found.shards.of(p)[k, b, s], wanted)
 
 
@@ -392,7 +392,9 @@ def test_experts_that_combine_need_their_semaphores(device, missing):
     words = {f"{name}_semaphore": object() for name in ("fwd_arrived", "final_arrived", "expert_go")}
     words["expert_offsets"] = numbers[0]
     del words[missing if missing in words else f"{missing}_semaphore"]
-    with pytest.raises(RuntimeError, match="dispatched_metadata needs expert_offsets and the three semaphores"):
+    with pytest.raises(
+        RuntimeError, match="dispatched_metadata needs expert_offsets and the three semaphores"
+    ):
         prefill_combine.hybrid_routed_expert_moe.compute(
             buffer, *numbers, names, *weights, 64, dispatched_metadata=notes, **words
         )
@@ -418,13 +420,21 @@ def test_tokens_of_the_padding_are_not_sent(padding, right_only, real):
 
 @pytest.mark.parametrize(
     ("shape", "found"),
-    [((2, 3, 1, 8), (2, 3, 8)), ((2, 1, 3, 8), (2, 3, 8)), ((2, 3, 4, 1), None), ((1, 3, 4, 8), None), ((2, 1, 8), None)],
+    [
+        ((2, 3, 1, 8), (2, 3, 8)),
+        ((2, 1, 3, 8), (2, 3, 8)),
+        ((2, 3, 4, 1), None),
+        ((1, 3, 4, 8), None),
+        ((2, 1, 8), None),
+    ],
 )
 def test_tokens_are_a_batch_and_a_sequence_of_either_form(shape, found):
     if found is None:
         with pytest.raises(RuntimeError) as error:
             experts._tokens(shape, "x")
-        assert sentence_of(error.value) == f"x must be [batch, sequence, 1, width] per device, got {list(shape)}"
+        assert (
+            sentence_of(error.value) == f"x must be [batch, sequence, 1, width] per device, got {list(shape)}"
+        )
     else:
         assert experts._tokens(shape, "x") == found
 

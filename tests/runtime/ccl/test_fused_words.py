@@ -305,9 +305,7 @@ class Names:
         on = on or self.mesh
         values = (np.arange(int(np.prod(shape))) % 7 % 3).reshape(shape).astype(np.float32)
         mapper = ReplicateTensorToMesh(on)
-        return from_torch(
-            values, dtype, layout=layout, device=on, mesh_mapper=mapper, memory_config=memory
-        )
+        return from_torch(values, dtype, layout=layout, device=on, mesh_mapper=mapper, memory_config=memory)
 
     def r(self, *shape: int, dtype: Any = DataType.BFLOAT16, on: Any = None) -> Tensor:
         return self.t(*shape, dtype=dtype, layout=Layout.ROW_MAJOR, on=on)
@@ -450,7 +448,9 @@ def told(found: Any) -> str:
     total = (np.abs(held) * (1 + np.arange(held.size) % 13))[seen].sum()
     place = found.memory_config()
     where = "" if place == DRAM_MEMORY_CONFIG else f" {memory_text(place)}"
-    return f"{list(found.shape)} {found.dtype.name} {found.layout.name}{where}, {seen.sum()} values, {total:.4g}"
+    return (
+        f"{list(found.shape)} {found.dtype.name} {found.layout.name}{where}, {seen.sum()} values, {total:.4g}"
+    )
 
 
 @pytest.fixture

@@ -47,13 +47,22 @@ def test_refusals(one: MeshDevice, asked: dict[str, Any], product: dict[str, Any
 def test_a_product_in_one_piece_may_end_within_a_tile(one: MeshDevice):
     x, w = put(one, np.ones((256, 256)), BF16), put(one, np.ones((256, 240)), BF16)
     check_gathered(MinimalCall(x, w, name="all_gather_minimal_matmul_async"), ASKED)
-    with pytest.raises(RuntimeError, match="Each chunk size N/chunks=120 must be a multiple of TILE_WIDTH=32"):
+    with pytest.raises(
+        RuntimeError, match="Each chunk size N/chunks=120 must be a multiple of TILE_WIDTH=32"
+    ):
         check_gathered(MinimalCall(x, w, name="all_gather_minimal_matmul_async"), replace(ASKED, chunks=2))
 
 
 @pytest.mark.parametrize(
     ("rows", "batch", "turned", "axis"),
-    [(256, 1, True, 4), (256, 1, False, 2), (288, 1, False, 4), (224, 1, False, 2), (160, 2, False, 4), (96, 2, False, 2)],
+    [
+        (256, 1, True, 4),
+        (256, 1, False, 2),
+        (288, 1, False, 4),
+        (224, 1, False, 2),
+        (160, 2, False, 4),
+        (96, 2, False, 2),
+    ],
 )
 def test_the_senders_are_a_row_of_the_grid_for_what_is_turned_or_higher_than_wide(
     one: MeshDevice, rows: int, batch: int, turned: bool, axis: int

@@ -16,7 +16,10 @@ def test_groups_of_a_mesh_follow_its_axes(shape):
     for axis in (None, 0, 1):
         assert device.axis_groups(axis) == device_groups(shape, axis)
         lanes = lanes_of(device, axis)
-        assert (lanes.groups, lanes.members) == (device_groups(shape, axis), len(device_groups(shape, axis)[0]))
+        assert (lanes.groups, lanes.members) == (
+            device_groups(shape, axis),
+            len(device_groups(shape, axis)[0]),
+        )
         assert lanes.group is None  # one rank has nobody to agree with
     assert device.axis_groups(-1) == device.axis_groups(1)
     device.close()

@@ -77,7 +77,9 @@ def test_links_and_topologies_are_such(row: MeshDevice, tuning: Any, refused: st
     assert str(error.value).startswith(refused)
 
 
-def test_a_result_lies_where_it_is_given_then_where_it_is_asked_for_then_as_its_operand(row: MeshDevice) -> None:
+def test_a_result_lies_where_it_is_given_then_where_it_is_asked_for_then_as_its_operand(
+    row: MeshDevice,
+) -> None:
     spec = put(row, np.ones((4, 4)), BF16).spec
     for tuning, found in (
         (None, spec.memory_config),

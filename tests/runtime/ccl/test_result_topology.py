@@ -307,11 +307,20 @@ COLUMNS = PlacementShard(3)
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_result(
-    spread_by: Any, mesh: Any, extents: Any, before: Any, axis: int | None, dim: int | None, after: str, strict: None
+    spread_by: Any,
+    mesh: Any,
+    extents: Any,
+    before: Any,
+    axis: int | None,
+    dim: int | None,
+    after: str,
+    strict: None,
 ) -> None:
     shape = MeshShape(list(mesh))
     coords = [MeshCoordinate(*at) for at in np.ndindex(*mesh)]
-    held = coords if len(extents) == 1 else [c for c in coords if all(c[i] < n for i, n in enumerate(extents))]
+    held = (
+        coords if len(extents) == 1 else [c for c in coords if all(c[i] < n for i, n in enumerate(extents))]
+    )
     said = TensorTopology(MeshShape(list(extents)), list(before), held)
     tensor = SimpleNamespace(tensor_topology=lambda: said, shape=SimpleNamespace(rank=4))
     device = SimpleNamespace(shape=shape, coords=coords)
@@ -320,7 +329,10 @@ def test_what_is_said_of_a_result(
             spread_by(tensor, device, axis, dim)
         return
     found = spread_by(tensor, device, axis, dim)
-    assert " ".join("R" if isinstance(p, PlacementReplicate) else f"S{p.dim}" for p in found.placements()) == after
+    assert (
+        " ".join("R" if isinstance(p, PlacementReplicate) else f"S{p.dim}" for p in found.placements())
+        == after
+    )
 
 
 PART = MeshMapperConfig([PlacementReplicate(), PlacementShard(-1)], MeshShape(1, 4))

@@ -92,7 +92,14 @@ def test_a_slot_names_a_row_of_each_cache(
 
 @pytest.mark.parametrize(
     ("row", "before", "users", "rows"),
-    [(None, 5, 4, [0, 1, 2, 3]), (None, 5, 1, [0]), (0, None, 4, [0]), (3, None, 4, [3]), (-1, 0, 4, None), (4, 0, 4, None)],
+    [
+        (None, 5, 4, [0, 1, 2, 3]),
+        (None, 5, 1, [0]),
+        (0, None, 4, [0]),
+        (3, None, 4, [3]),
+        (-1, 0, 4, None),
+        (4, 0, 4, None),
+    ],
 )
 def test_a_cache_of_as_many_rows_as_users_is_read_whole(
     mesh: MeshDevice, row: int | None, before: int | None, users: int, rows: list[int] | None

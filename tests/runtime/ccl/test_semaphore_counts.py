@@ -130,7 +130,9 @@ def test_gathers_for_attention_read_two(device: MeshDevice) -> None:
     assert gather([x], [out], 2, multi_device_global_semaphore=made(device, 3), **rest)
 
 
-@pytest.mark.parametrize(("dim", "counted"), [(-2, True), (-1, True), (0, True), (1, True), (2, False), (-3, False)])
+@pytest.mark.parametrize(
+    ("dim", "counted"), [(-2, True), (-1, True), (0, True), (1, True), (2, False), (-3, False)]
+)
 def test_a_dimension_that_others_refuse_has_no_number_of_semaphores(
     device: MeshDevice, dim: int, counted: bool
 ) -> None:

@@ -143,7 +143,10 @@ def test_without_values_ranks_tell_each_other_which_devices_hold_a_row():
     exchange = of((0, 0, 1))
     switch = Switch(2)
     tables = on_threads(
-        [lambda rank=rank, own=own: agreed_table(own, exchange, switch.wire(rank)) for rank, own in enumerate([(5, 5), (2,)])]
+        [
+            lambda rank=rank, own=own: agreed_table(own, exchange, switch.wire(rank))
+            for rank, own in enumerate([(5, 5), (2,)])
+        ]
     )
     assert [table.rows for table in tables] == [((0, 0), (0,))] * 2
     assert tables[0] is tables[1]

@@ -146,7 +146,11 @@ def test_what_is_left_to_its_default_is_not_said() -> None:
     for args, words, said in (
         ((1,), {}, "x 1"),
         ((None,), {}, ""),
-        ((1, 2, np.float32(0.5), np.int64(2), object()), {}, "x 1"),  # neither what is equal nor what each rank has its own of
+        (
+            (1, 2, np.float32(0.5), np.int64(2), object()),
+            {},
+            "x 1",
+        ),  # neither what is equal nor what each rank has its own of
         ((1, 2, 0.25), {"count": 3, "mode": "a"}, "x 1, scale 0.25, count 3, mode a"),
     ):
         assert whole_calls._arguments(parameters, args, words) == said
