@@ -46,6 +46,30 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     assert line[carets.index("^") : carets.rindex("^") + 1] == "here"
 
 
+@pytest.mark.parametrize(
+    ("columns", "column", "line", "caret"),
+    [
+        (20, 1, "0000 0001 0002 0003 …", 1),  # no narrower than 20 characters
+        (28, 11, "0000 0001 0002 0003 …", 11),
+        (28, 12, "…000 0001 0002 0003 0…", 12),
+        (29, 11, "0000 0001 0002 0003 0…", 11),
+        (29, 151, "…0028 0029 0030 0031 0…", 12),
+        (40, 21, "… 0001 0002 0003 0004 0005 0006 0…", 18),
+        (40, 296, "…3 0054 0055 0056 0057 0058 0059 ", 29),
+        (40, 301, "…3 0054 0055 0056 0057 0058 0059 ", 34),
+        (200, 11, " ".join(f"{i:04d}" for i in range(20)) + " …", 11),
+        (0, 151, "…" + " ".join(f"{i:04d}" for i in range(20, 40)) + " …", 52),
+        (0, 152, "…" + " ".join(f"{i:04d}" for i in range(20, 40))[1:] + " 0…", 52),
+    ],
+)
+def test_so_much_is_shown_around_a_place(columns: int, column: int, line: str, caret: int) -> None:
+    """Of a line of sixty numbers; all that is shown fits the columns, from the left margin of `render` on."""
+    text = "".join(f"{i:04d} " for i in range(60))
+    told, carets = Excerpts({"f": text}, columns).at(Position("f", 1, column))
+    assert (told, carets.index("^") - len("  | ") + 1) == (f"1 | {line}", caret)
+    assert not columns or len(told) + 2 <= max(columns, 28)
+
+
 def test_bytes_that_are_no_utf8_shift_nothing() -> None:
     line, carets = shown(b"a\xff: 1 x", 1, 10)
     assert line[carets.index("^")] == "x" or line.endswith("x")
