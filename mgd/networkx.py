@@ -31,7 +31,7 @@ def _add_mesh(made: Any, mesh: Mesh) -> None:
     path, columns = mesh.own_path, mesh.dims[1]
     for device in range(mesh.device_count):
         row, column = divmod(device, columns)
-        rank = 0 if mesh.is_switch else mesh.host_rank_of(row, column)
+        rank = mesh.host_rank_of(row, column)
         made.add_node((path, device), mesh_id=mesh.mesh_id, row=row, column=column, host_rank=rank)
     for kind, links in (("grid", mesh.grid_links()), ("express", mesh.express)):
         for link in links:

@@ -87,6 +87,11 @@ PAGES: dict[str, tuple[MeshGraph, dict[str, Any]]] = {
     "a ring of other counts": (linked(3, (0, 1, 2), (1, 2, 3), (0, 2, 2)), {}),
     "a star": (linked(4, (1, 0, 1), (1, 2, 1), (1, 3, 1)), {}),
     "every pair of some": (linked(4, (0, 1, 1), (0, 2, 1), (1, 2, 1)), {}),
+    "every pair of four of five": (linked(5, *((a, b, 1) for a in range(4) for b in range(a))), {}),
+    "every pair of all": (linked(4, *((a, b, 1) for a in range(4) for b in range(a))), {}),
+    "every pair, one of them broken": (
+        linked(4, *((a, b, 1) for a in range(4) for b in range(a))), {"marks": Marks(links=frozenset({("1", "3")}))}
+    ),
     "in the Z direction": (linked(3, (0, 1, 1), (1, 2, 1), z_direction=True), {"width": 20}),
     "between devices": (linked(2, (0, 1, 4), (1, 0, 2), a_device=0, b_device=1), {}),
     "broken links between meshes": (
