@@ -66,6 +66,23 @@ def test_losses_of_tensors_that_broadcast(one: MeshDevice, name: str):
 def test_statistics_of_matrices(one: MeshDevice, name: str):
     check(one, name, [sample(2, 3, 33, 64)], steps=16)
     check(one, name, [sample(2, 3, 33, 64)], dtype=BF16)
+    with pytest.raises(RuntimeError, match="BFLOAT16.* got DataType::BFLOAT4_B"):
+        call(name, put(one, sample(2, 3, 32, 64), DataType.BFLOAT4_B))
+
+
+def test_means_of_all_matrices_are_not_of_blocks(one: MeshDevice):
+    blocks = DataType.BFLOAT8_B
+    with pytest.raises(RuntimeError, match="must be BFLOAT16 or FLOAT32 but got DataType::BFLOAT8_B"):
+        call("normalize_global", put(one, sample(2, 3, 32, 64), blocks))
+    x = sample(1, 1, 32, 64)
+    found = held(call("normalize_global", put(one, x, blocks)))
+    assert np.allclose(found, (x - x.mean()) / x.std(), atol=0.05)
+
+
+def test_the_gradient_of_an_assignment_is_of_tensors(one: MeshDevice):
+    g, x = put(one, sample(4, 4), BF16), put(one, sample(4, 4), BF16)
+    with pytest.raises(TypeError, match="input_tensor_b"):
+        call("assign_bw", g, x, 2.0)
 
 
 def test_moving_average(one: MeshDevice):

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library, torch_function
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import Operation
+from tt_run.runtime.ops.declaration.dispatch import Operation, no_tensor
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.gradients import gradient_places, gradient_shapes
@@ -200,6 +200,14 @@ def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
     return [gradient.expand_as(x) * _gelu_slope(x, _gelu_form(variant))]
 
 
+def _check_second(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises TypeError for a second operand that is no tensor, and as all gradients do."""
+    second = arguments["input_tensor_b"]
+    if second is not None and not isinstance(second, Tensor):
+        raise no_tensor("input_tensor_b", second)
+    gradient_shapes.check(name, given, arguments)
+
+
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
     if approximate not in (None, "none", "tanh"):
         raise fatal(
@@ -358,7 +366,7 @@ BINARY = _declared(
     _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
     Row("assign_bw", f"({_ONE}, input_tensor_b: Tensor | None = None, {_INTO_AB})",
         lambda gradient, *operands: [gradient.clone() for x in operands if x is not None],
-        "The gradient itself, for each operand.", integers=False),
+        "The gradient itself, for each operand.", integers=False, check=_check_second),
     Row("bias_gelu_bw",
         f"({_ONE}, bias: Tensor | float, *, variant: GeluVariant | None = None, approximate: str | None = None, {PLACED})",
         _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False),

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.element_types import check_summed
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import common as goldens
@@ -25,6 +26,7 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 
 Array = npt.NDArray[Any]
 
@@ -95,6 +97,8 @@ def _check_matrices(name: str, given: Sequence[Tensor], arguments: Mapping[str, 
     """Raises RuntimeError for a tensor of fewer than four dimensions, and for a cut without cores that its own pieces do not fit."""
     (tensor,) = given
     rank = len(tensor.shape)
+    if rank >= 4 and tensor.dtype in BLOCK_FLOATS:
+        check_summed(tensor.dtype, signed=False)  # the mean, which these begin with
     if rank < 4:
         dim, index = (3, 1) if rank == 3 else (2, 0)
         raise fatal(
@@ -123,6 +127,15 @@ def _check_batches(name: str, given: Sequence[Tensor], arguments: Mapping[str, A
             "y.padded_shape().rank() == 4",
             hint="ttnn.unsqueeze_to_4D(input_tensor)",
         )
+    dtype = given[0].dtype
+    if dtype in BLOCK_FLOATS and math.prod(given[0].shape[:2]) != 1:
+        # The matrices are laid side by side first.
+        raise fatal(
+            f"Input tensor dtype must be BFLOAT16 or FLOAT32 but got {cpp(dtype)}",
+            hint="ttnn.typecast(input_tensor, ttnn.bfloat16)",
+        )
+    if dtype in BLOCK_FLOATS:
+        check_summed(dtype, signed=False)
 
 
 def _of_matrices(given: Sequence[Tensor]) -> MemoryConfig | None:
