@@ -66,7 +66,7 @@ def test_losses_of_tensors_that_broadcast(one: MeshDevice, name: str):
 def test_statistics_of_matrices(one: MeshDevice, name: str):
     check(one, name, [sample(2, 3, 33, 64)], steps=16)
     check(one, name, [sample(2, 3, 33, 64)], dtype=BF16)
-    with pytest.raises(RuntimeError, match="BFLOAT16.* got DataType::BFLOAT4_B"):
+    with pytest.raises(RuntimeError, match=r"BFLOAT16.* got DataType::BFLOAT4_B"):
         call(name, put(one, sample(2, 3, 32, 64), DataType.BFLOAT4_B))
 
 
