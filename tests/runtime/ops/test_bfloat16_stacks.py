@@ -29,7 +29,9 @@ PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "roots of anything": lambda a, b: ops.maximum(ops.rsqrt(a), ops.reciprocal(b)),
     "weights": lambda a, b: ops.softmax(ops.leaky_relu(ops.minimum(a, b), 0.01)),
     "weights as a kernel makes them": lambda a, b: ops.softmax(ops.multiply(a, b), numeric_stable=False),
-    "masked weights": lambda a, b: ops.scale_mask_softmax(a, 0.3, ops.slice(b, [0, 0, 0], [1, 1, 512])),
+    "masked weights": lambda a, b: ops.scale_mask_softmax(
+        a, 0.3, ops.unsqueeze(ops.slice(b, [0, 0, 0], [1, 1, 512]), 0)
+    ),
     "a norm with its residual": lambda a, b: ops.layer_norm(a, residual_input_tensor=b),
     "numbers": lambda a, b: ops.add(ops.multiply(a, 1.7), ops.rsub(ops.divide(ops.subtract(2.5, b), 0.3), 4)),
     "quotients": lambda a, b: ops.multiply(0.5, ops.rsub(ops.divide(a, b), a)),
