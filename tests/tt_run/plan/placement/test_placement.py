@@ -1012,3 +1012,22 @@ def test_fewer_channels_that_could_not_be_tried_in_time_are_not_offered(
     wanted = demand_of_meshes(graph, t3000)
     [found] = explain.why_not(wanted, links_between(graph), t3000, "m", Clock(60))
     assert found.help == "link other meshes, or leave this link out"
+
+
+def test_the_largest_of_the_free_hosts_is_counted_on() -> None:
+    """Two small meshes share the middle host, since the large one is needed whole; a third host is not taken for one of them."""
+    grids = {"a": plain_grid(1, 2), "b": plain_grid(2, 2), "c": plain_grid(2, 4)}
+    hosts = [
+        replace(
+            grid,
+            host=name,
+            chips={n: replace(chip, unique_id=100 * ord(name) + n) for n, chip in grid.chips.items()},
+        )
+        for name, grid in grids.items()
+    ]
+    shapes = ((1, 2), (1, 2), (2, 4))
+    meshes = tuple(
+        mesh(*shape, mesh_id=number, channels=1, arch="BLACKHOLE") for number, shape in enumerate(shapes)
+    )
+    placed = place(MeshGraph(meshes), build(hosts))
+    assert [found.host_of(0) for found in placed.meshes] == ["b", "b", "c"] and placed.proven
