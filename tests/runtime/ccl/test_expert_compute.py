@@ -515,3 +515,26 @@ def test_a_token_goes_where_its_sender_sends_its_experts():
                     wanted[places.index(expert)] += 1
         assert counts.shards.of(device)[0, : len(places)].tolist() == wanted
     mesh.close()
+
+
+@pytest.mark.parametrize("number", [4, 5])
+def test_each_device_has_its_own_weights(number):
+    """Of the first matrices or of the second: what is unpacked for one device is not taken for the other."""
+    mesh = open_mesh_device(MeshShape(1, 2))
+    given = operands(mesh)
+    given[3] = put(
+        mesh, np.repeat(np.arange(2, dtype=np.uint16), EXPERTS).reshape(2, EXPERTS), DataType.UINT16
+    )
+    one = given[number]
+    stack = one.shards.data[:1]
+
+    def with_weights(rows, index):
+        shards = Shards.unchecked(np.concatenate(rows), index)
+        given[number] = one.successor(shards, one.spec, one.tensor_topology())
+        return computed(given, cluster_axis=0)[5].shards
+
+    plain, twice = (with_weights([values], (0, 0)) for values in (stack, 2 * stack))
+    mixed = with_weights([stack, 2 * stack], (0, 1))
+    assert not np.array_equal(plain.of(1), twice.of(1))
+    assert np.array_equal(mixed.of(0), plain.of(0)) and np.array_equal(mixed.of(1), twice.of(1))
+    mesh.close()

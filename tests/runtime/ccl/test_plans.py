@@ -10,8 +10,9 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, put
 from tt_run.runtime import catalog, events
-from tt_run.runtime.ccl import plans
-from tt_run.runtime.ccl.collectives import ALL_GATHER
+from tt_run.runtime.ccl import calls, plans
+from tt_run.runtime.ccl.collectives import ALL_GATHER, all_gather
+from tt_run.runtime.ccl.exchange.shard_locations import outline_of
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import ArgumentMismatch
@@ -107,3 +108,31 @@ def test_states_of_a_compressor_are_booked_by_their_rows_and_depth(row: MeshDevi
     assert (event.bytes, event.detail) == (2 * 64 * 96 * 2, "state (96,)")
     assert event.groups == ((0, 1, 2, 3),) and event.axis == 1
     assert event.site.startswith(__file__)
+
+
+def test_what_is_known_of_an_exchange_is_found_once_for_each_window(
+    row: MeshDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensor = put(row, np.ones((4, 4)), BF16)
+    made: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        made.append(given)
+        return outline_of(*given)
+
+    monkeypatch.setattr(calls, "outline_of", noted)
+    row.known.clear()
+    for _ in range(3):
+        all_gather(tensor, 0)
+    assert len(made) == 1
+    (plan,) = (
+        known[1]
+        for known in row.known.values()
+        if isinstance(known, tuple) and isinstance(known[1], plans.Plan)
+    )
+    (part,) = plan.parts
+    for outline in part.outlines.values():
+        outline.window = object()
+    for _ in range(3):
+        all_gather(tensor, 0)
+    assert len(made) == 2  # its ranks share another memory now
