@@ -54,6 +54,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     *((JOINT, (ONE, *ROUND), {"logical_n": end, "kv_actual_isl": end - 128, "is_causal": True, "circular_kv_cache": True, "sliding_window_size": window})
         for end, window in ((512, 100), (448, 60), (128, 40))),
     (MLA, (ONE, LATENTS[:1, :, :128]), {"head_dim_v": 16, "logical_n": 100}),
+    (MLA, (draw(1, 4, 128, 64), draw(1, 1, 128, 64)), {"head_dim_v": 16, "logical_n": 100}),
+    (JOINT, (draw(2, 4, 128, 64), draw(2, 2, 128, 64), draw(2, 2, 128, 64)), {"logical_n": 128}),
     (MLA, (ONE, LATENTS), {"head_dim_v": 16, "logical_n": 256, "kv_cache_batch_idx": 2, "kv_actual_isl": 100, "scale": 0.2}),
 ]  # fmt: skip
 
@@ -197,3 +199,27 @@ def test_a_joined_sequence_of_no_rows_comes_back_as_it_was(ring: MeshDevice) -> 
     assert tuple(beside[1].shape) == (2, 4, 0, 32)
     for got, wanted in zip(held(beside[0]), held(alone[0]), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("sink", [None, draw(1, 4, 1, 1)])
+def test_the_last_result_is_the_logarithm_of_all_that_a_query_weighs(ring: MeshDevice, sink: Any) -> None:
+    """Of the scores of all keys, and of a sink as one of them; along the sequence counted from either end."""
+    words = {"logical_n": 128, "scale": 0.3, "dim": -2} | ({} if sink is None else {"attention_sink": sink})
+    (whole, joined, sums), (again, _, others) = (
+        attend(ring, JOINT, (Q, K, V), {**words, "dim": dim}) for dim in (-2, 2)
+    )
+    assert tuple(sums.shape) == (2, 4, 32, 1) and joined.storage is whole.storage
+    for device, (found, other) in enumerate(zip(held(sums), held(others), strict=True)):
+        own = Q[:, :, 32 * device : 32 * device + 32]
+        scores = 0.3 * own.astype(np.float64) @ K.repeat(2, 1).swapaxes(2, 3)
+        total = np.exp(scores).sum(-1, keepdims=True)
+        if sink is not None:
+            total += np.exp(0.3 * sink.astype(np.float64))
+        np.testing.assert_allclose(found, np.log(total), rtol=1e-5)
+        assert np.array_equal(found, other)
+    assert all(np.array_equal(a, b) for a, b in zip(held(whole), held(again), strict=True))
+    latents = ONE, LATENTS[:1, :, :128]
+    one, other = (
+        attend(ring, MLA, latents, {"head_dim_v": 16, "logical_n": 100, "dim": dim}) for dim in (-2, 2)
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(held(one[0]), held(other[0]), strict=True))

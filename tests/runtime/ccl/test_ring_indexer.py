@@ -24,7 +24,7 @@ from tt_run.runtime.tensor.creation.from_shape import full
 def test_a_chunk_reaches_to_its_last_query(
     mesh: MeshDevice, start: int, axes: list[int], ratio: int, keys: int, end: int
 ) -> None:
-    q = full((1, 1, 32, 32), 1.0, DataType.BFLOAT16, Layout.TILE, mesh)
+    q = full((1, 1, 32, 64), 1.0, DataType.BFLOAT16, Layout.TILE, mesh)
     assert _end(start, q, (2, 4), axes, ratio, None, keys) == end
 
 

@@ -214,6 +214,22 @@ def test_who_of_several_should_have_sent_cannot_be_told() -> None:
         assert found.explanation[0] == f"rank 0 waits for {whom} in {call} at prog.py:0"
 
 
+@pytest.mark.parametrize(
+    ("kind", "call", "missing", "any_of"),
+    [
+        ("message", "MPI recv(source any, tag 3)", (1, 2), True),
+        ("message", "MPI recv(source any, tag 3)", (1, 2, 3), True),
+        ("message", "MPI recv(source any, tag 3)", (1,), False),  # there is one who could send
+        ("message", "MPI recv(source 1, tag 3)", (1, 2), False),
+        ("receive", "MPI recv(source any, tag 3)", (1, 2), False),
+    ],
+)
+def test_one_message_of_any_of_two_ends_a_wait(
+    kind: str, call: str, missing: tuple[int, ...], any_of: bool
+) -> None:
+    assert diagnosis._takes_any(Wait(kind, call, "prog.py:1", (0, 1, 2, 3), 1, missing)) is any_of
+
+
 def test_one_that_is_in_another_call_than_all_others() -> None:
     """Nothing but what all of them do together tells who is wrong: not a message, and not a call of some of them."""
 
