@@ -12,6 +12,7 @@ from mgd.drawing.hierarchy import _meeting
 from mgd.drawing.salvage import _offset, drawable
 from mgd.errors import RejectedError
 from mgd.reading import loads
+from mgd.v1.reading import loads as loads_v1
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 
@@ -89,3 +90,19 @@ def test_what_has_no_place_is_nowhere() -> None:
     descriptor = loads(mesh() + fabric(2, link("0", "7")), file="f")
     [first, *_] = check(descriptor)
     assert _offset(descriptor, replace(first, labels=())) < 0
+
+
+def test_what_has_no_text_of_its_own_is_drawn_without_places() -> None:
+    """A descriptor in memory, and MGD 1.0, whose YAML is not looked through for mistakes."""
+    text = mesh("3, 3") + TOP
+    graph, marks, accepted = drawable(replace(loads(text, file="f"), source=None))
+    assert ([each.dims for each in graph.meshes], marks.hosts, accepted) == ([(3, 3)], frozenset(), False)
+    assert drawable(loads(text, file="f"))[1].hosts == {(0, 0)}
+    first_format = """ChipSpec: {arch: wormhole_b0, ethernet_ports: {N: 2, E: 2, S: 2, W: 2}}
+Board: [{name: B, type: Mesh, topology: [3, 3]}]
+Mesh: [{id: 0, board: B, device_topology: [3, 3], host_topology: [1, 1]}]
+Graph: []
+"""
+    graph, marks, accepted = drawable(loads_v1(first_format, file="f.yaml"))
+    assert ([each.dims for each in graph.meshes], marks.hosts, accepted) == ([(3, 3)], frozenset(), False)
+    assert [note.partition(" ")[0] for note in marks.notes] == ["MGD025"]
