@@ -87,6 +87,11 @@ def test_slots_take_the_table_and_what_is_small(owners, size, asked, table, stan
         not standing,
     )
     assert found.window is window
+    for rows in found.standing or ():
+        assert (rows.complete, rows.standing) == (
+            True,
+            True,
+        )  # once the ranks have met, there is nothing to ask
 
 
 def test_a_rank_alone_has_its_table_and_no_slots():
