@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_stacks, torch_bfloat16
@@ -49,7 +50,7 @@ def bits_of(shards: Shards | None) -> npt.NDArray[np.uint16]:
     return shards.bfloat16.view(np.uint16)
 
 
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("length", sweep(LENGTHS, quick=LENGTHS[:1]))
 @pytest.mark.parametrize(("kernel", "count", "numbers"), KERNELS)
 def test_the_bits_are_those_of_evaluate(
     kernel: Any, count: int, numbers: tuple[float, ...], length: int, with_torch: bool
