@@ -102,11 +102,13 @@ def test_a_small_stack_is_repeated(
     kernel: Any, large: tuple[int, ...], small: tuple[int, ...], with_torch: bool
 ):
     x, y = elements(int(np.prod(large)), 1).reshape(large), elements(int(np.prod(small)), 2).reshape(small)
-    for pair in ((x, y), (y, x), (x, widen(y))):
+    for pair in ((x, y), (y, x), (x, widen(y)), (widen(x), y)):
+        before = [each.tobytes() for each in pair]
         wide = [widen(each) if each.dtype == BFLOAT16 else each for each in pair]
         wanted = to_wire(evaluate(kernel, DataType.BFLOAT16, *wide, rounds=kernel is not np.less))
         found = short_stacks.spread(kernel, *pair)
         assert found.dtype == BFLOAT16 and np.array_equal(found.view(np.uint16), wanted)
+        assert [each.tobytes() for each in pair] == before
 
 
 @pytest.mark.parametrize(

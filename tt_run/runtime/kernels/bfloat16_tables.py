@@ -17,7 +17,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, IN_BFLOAT16, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
-from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire
 from tt_run.runtime.values.recycled_arrays import empty
 
@@ -25,7 +25,6 @@ Array = npt.NDArray[Any]
 
 # Making a table costs 65,536 evaluations; it pays from twice as many elements on.
 SMALLEST = 1 << 17
-_SPREAD = 1 << 20
 _CHEAP = INTEGER_FUNCTIONS | frozenset(
     [
         "relu6",
@@ -76,7 +75,7 @@ def look_up(function: Function, stack: Array) -> Array:
     source = np.ascontiguousarray(stack).reshape(-1)
     out: Array = empty(source.shape, table.dtype)
     starts = range(0, source.size, BLOCK)
-    pieces = thread_count() if source.size >= _SPREAD else 1
+    pieces = pieces_of(source.size)
     run_tasks([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
     return out.reshape(stack.shape)
 

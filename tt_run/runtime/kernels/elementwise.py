@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
-from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import (
     BFLOAT16,
     SMALL,
@@ -38,8 +38,6 @@ Kernel = Callable[..., Array]
 
 # NumPy's buffer in elements, where functions of one element each broadcast.
 BUFFER = 1024
-# From here on a result is worth more than one thread.
-_SPREAD = 1 << 20
 
 
 EXACT = frozenset(
@@ -142,7 +140,7 @@ def _rounded_in_place(values: Array, kept: list[Array] | None) -> Array:
     bits = None if kept is None or values.size <= BLOCK else empty(values.shape, np.uint16)
     if bits is not None and kept is not None:
         kept.append(bits)
-    if values.size < _SPREAD:
+    if pieces_of(values.size) == 1:
         return round_bfloat16(values, values, bits)
     rows = values.reshape(-1)
     halves = None if bits is None else bits.reshape(-1)
@@ -160,7 +158,7 @@ def _narrowed(values: Array) -> Array:
     """bfloat16 elements of a large result, shared among the threads when that pays."""
     out: Array = empty(values.shape, BFLOAT16)
     rows, halves = values.reshape(-1), out.reshape(-1)
-    cuts = _shares(rows.size) if rows.size >= _SPREAD else [slice(0, rows.size)]
+    cuts = _shares(rows.size)
     run_tasks([partial(_narrow, rows[cut], halves[cut]) for cut in cuts])
     return out
 
@@ -174,7 +172,7 @@ def _narrow(values: Array, halves: Array) -> None:
 
 
 def _shares(length: int) -> list[slice]:
-    pieces = thread_count()
+    pieces = pieces_of(length)
     return [slice(length * p // pieces, length * (p + 1) // pieces) for p in range(pieces)]
 
 
@@ -228,7 +226,7 @@ def _blocked(
         bits = whole.reshape(target.shape)
     fill = _fill if kernel not in EXACT else partial(_fill_exact, whole_units=whole_units)
     places = list(blocks_of(target.shape))
-    pieces = thread_count() if out.size >= _SPREAD else 1
+    pieces = pieces_of(out.size)
     run_tasks(
         [
             partial(fill, kernel, views, target, bits, places[p::pieces], short and rounds)

@@ -17,7 +17,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
 from tt_run.runtime.kernels.ordering import in_order
-from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow, round_blocks
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -27,8 +27,6 @@ from tt_run.runtime.values.torch_rounding import is_ready
 Array = npt.NDArray[Any]
 RowFunction = Callable[..., object]
 """Writes rows to `out`; may return True where it has seen to it that there is no NaN among them."""
-
-_SPREAD = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def along_last(
     parts = _parts(source, others, out, width)
     step = max(1, 2 * BLOCK // width)
     places = [(part, start) for part in parts for start in range(0, len(part.source), step)]
-    pieces = thread_count() if out.size >= _SPREAD else 1
+    pieces = pieces_of(out.size)
     shares = [share for p in range(pieces) if (share := places[p::pieces])]
     run_tasks([partial(_fill, function, share, step, rounded) for share in shares])
     return out if rounded else finish(out, dtype)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.kernels import torch_bfloat16
 from tt_run.runtime.kernels.elementwise import BUFFER, EXACT, Buffers, blocks_of
-from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow, widen
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
@@ -24,7 +24,6 @@ from tt_run.runtime.values.shards import Shards
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
 
-_SPREAD = 1 << 20
 _SMALLER = 8
 _MAGNITUDE = np.uint16(0x7FFF)
 _ONE = np.uint16(0x3F80)
@@ -83,7 +82,7 @@ def spread(kernel: Kernel, a: Array, b: Array) -> Array:
     repeated = np.broadcast_to(widen(small) if small.dtype == BFLOAT16 else small, shape)
     out: Array = empty(shape, BFLOAT16)
     places = list(blocks_of(shape))
-    pieces = thread_count() if out.size >= _SPREAD else 1
+    pieces = pieces_of(out.size)
     fill = partial(_fill_beside, kernel, large, repeated, out, swapped)
     run_tasks([partial(fill, places[p::pieces]) for p in range(pieces)])
     return out
@@ -105,7 +104,11 @@ def _fill_beside(
             if not exact:
                 beside = np.ascontiguousarray(beside)
             given = (beside, wide) if swapped else (wide, beside)
-            _put(kernel(*given, out=wide) if exact else kernel(*given), out[place])
+            if exact:
+                made = room[: wide.size].reshape(wide.shape)  # never what `wide` is where that needed no room
+                _put(kernel(*given, out=made), out[place])
+            else:
+                _put(kernel(*given), out[place])
 
 
 def _line_up(shards: Sequence[Shards]) -> bool:
@@ -127,7 +130,7 @@ def _computed(kernel: Kernel, operands: Sequence[Any]) -> Array:
     shape = next(operand.shape for operand in operands if isinstance(operand, np.ndarray))
     out: Array = empty(shape, BFLOAT16)
     starts = range(0, out.size, BLOCK)
-    pieces = thread_count() if out.size >= _SPREAD else 1
+    pieces = pieces_of(out.size)
     run_tasks([partial(_fill, kernel, rows, out.reshape(-1), starts[p::pieces]) for p in range(pieces)])
     return out
 

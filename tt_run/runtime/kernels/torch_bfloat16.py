@@ -23,7 +23,7 @@ from tt_run.runtime.kernels.activations import Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import key_of, look_up, table_pays
 from tt_run.runtime.kernels.elementwise import CLOSED, Kernel, evaluate
 from tt_run.runtime.kernels.torch_twins import Twin
-from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire, widen
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -32,7 +32,6 @@ from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.torch_rounding import PIECE, is_ready, threads_of_torch
 
 Array = npt.NDArray[Any]
-_SPREAD = 1 << 20
 _STEP = 4 * BLOCK
 """Elements between two looks for a NaN: still near in memory, and so many that the calls cost little."""
 _WIDE = 64
@@ -174,7 +173,7 @@ def _computed(
     out: Array = empty(operands[0].shape, BFLOAT16)
     rows = [o.reshape(-1) for o in (*operands, out)]
     size = out.size
-    pieces = thread_count() if size >= _SPREAD else 1
+    pieces = pieces_of(size)
     ends = [size * p // pieces // _WIDE * _WIDE for p in range(pieces + 1)]
     cuts = [slice(*ends[p : p + 2]) for p in range(pieces)]
     run_tasks([partial(_fill, twin, ours, odd or has_nan, [row[cut] for row in rows]) for cut in cuts])

@@ -33,6 +33,15 @@ def thread_count() -> int:
     return len(usable_cpus())
 
 
+_SPREAD = 1 << 20
+"""Elements from which on a result is worth more than one thread."""
+
+
+def pieces_of(elements: int) -> int:
+    """Among how many threads a result of so many elements is shared."""
+    return thread_count() if elements >= _SPREAD else 1
+
+
 def run_tasks(tasks: Sequence[Task]) -> None:
     """Run all tasks, in any order, and return when the last has ended. An exception of a task is raised here."""
     is_alone = getattr(_here, "is_worker", False) or _is_ending()
