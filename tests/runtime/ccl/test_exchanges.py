@@ -130,6 +130,20 @@ SUMS = [
 ]
 
 
+def windows_that_note(shown):
+    """What gives each wire of a run its window, and notes whenever one shows something."""
+    memories = {}
+
+    def shared(wire):
+        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
+        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
+        show = wire.window.show
+        wire.window.show = lambda *given: shown.append(1) or show(*given)
+        return wire
+
+    return shared
+
+
 @pytest.mark.parametrize(
     "owners", [(0, 0, 1, 1, 2, 2, 3, 3), (2, 0, 1, 1, 0, 2, 2, 2), (1, 0, 0, 0, 0, 0, 0, 1)]
 )
@@ -153,15 +167,8 @@ def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, r
     if refused:
         monkeypatch.setattr(window, "reads", lambda *given: False)
     shards = list(np.random.default_rng(7).standard_normal((8, 37, 8 * 29)).astype(np.float32))
-    memories, shown = {}, []
-
-    def shared(wire):
-        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
-        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
-        show = wire.window.show
-        wire.window.show = lambda *given: shown.append(1) or show(*given)
-        return wire
-
+    shown = []
+    shared = windows_that_note(shown)
     case = ((2, 4), owners, shards, 1, axis)
     for p, shard in run(case, function, 0, shared).items():
         group, own = members(case, p)
@@ -263,15 +270,8 @@ def test_what_is_shown_is_cut_along_the_first_dimension_that_has_a_length(monkey
         monkeypatch.setattr(module, "PIECE", 1 << 14)
     monkeypatch.setattr(window, "reads", lambda *given: False)
     shards = list(np.random.default_rng(5).standard_normal((2, 1, 128, 128)).astype(np.float32))
-    memories, shown = {}, []
-
-    def shared(wire):
-        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
-        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
-        show = wire.window.show
-        wire.window.show = lambda *given: shown.append(1) or show(*given)
-        return wire
-
+    shown = []
+    shared = windows_that_note(shown)
     case = ((1, 2), (0, 1), shards, 2, None)
     found = run(case, lambda source, dim: reduce_scatter(source, dim, None), 0, shared)
     for p, cut in enumerate(np.split(ordered(shards), 2, 2)):
