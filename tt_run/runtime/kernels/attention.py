@@ -27,8 +27,10 @@ Array = npt.NDArray[Any]
 _STEP = 48
 """Queries and keys are cut at multiples of this: common BLAS libraries work through 16 or 12 of them together."""
 _TALLEST = 192
+_TALLEST_OF_ALL = 528
 _SCORES = 1 << 20
-"""Queries of a cut, and scores of it where keys are many."""
+"""Queries of a cut, as many where nothing is hidden, and scores of it where keys are many. A tall cut makes the products faster, a low one
+leaves out more of the keys that no query of it sees."""
 _FEW = 1 << 16
 """Scores of a head that are made together with those of the others."""
 _SAFE = 16
@@ -211,7 +213,8 @@ def _shared(head: int, held: Array, call: _Call) -> int:
 def _cuts(call: _Call) -> list[_Cut]:
     """How the queries are cut. Nothing is hidden where keys or values are not all finite: what a weight of 0 makes of those is not 0."""
     queries, keys, mask = call.q.shape[1], call.keys.shape[1], call.mask
-    rows = max(_STEP, min(_TALLEST, _SCORES // keys), _FEW // keys) // _STEP * _STEP
+    tallest = _TALLEST_OF_ALL if mask is None else _TALLEST
+    rows = max(_STEP, min(tallest, _SCORES // keys), _FEW // keys) // _STEP * _STEP
     starts = [*range(0, queries, rows)]
     if queries - starts[-1] < _STEP and len(starts) > 1:  # a few rows alone go to other routines
         starts.pop()
