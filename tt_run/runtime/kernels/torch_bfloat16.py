@@ -215,10 +215,15 @@ def _tensor(row: Array) -> Any:
     return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
 
 
-def has_nan(elements: Array) -> bool:
-    """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers."""
+def has_nan(elements: Array, *, marked: bool = False) -> bool:
+    """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers.
+
+    `marked`: one that is none has a sign, so that half of the look is enough.
+    """
     bits = elements.reshape(-1).view(np.uint16)
-    return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
+    if np.maximum.reduce(bits) > _LOWEST:
+        return True
+    return not marked and bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE)
 
 
 def has_edges(bits: npt.NDArray[np.uint16]) -> bool:

@@ -404,3 +404,20 @@ def test_pieces_that_are_asked_for_are_those_of_the_image_enlarged(
     spec = large.memory_config().shard_spec
     assert tuple(spec.shape) == found
     assert np.array_equal(held(large), held(x).repeat(2, 1).repeat(2, 2))
+
+
+@pytest.mark.parametrize("channels", [32, 35])
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
+def test_nan_is_the_one_of_float32_rounded(one: MeshDevice, name: str, channels: int) -> None:
+    """In channels that PyTorch rounds together, and in those that it rounds one by one."""
+    values = np.random.default_rng(7).normal(size=(1, 1, 2 * 48 * 48, channels)).astype(np.float32)
+    values[0, 0, 700, -1] = np.nan
+    values[0, 0, 900, 1] = -np.nan
+    x = from_torch(torch.from_numpy(values).bfloat16(), dtype=BF16, layout=ROW, device=one)
+    words = [2, 48, 48, channels, [3, 3], [2, 2], [1, 1]]
+    assert x.shards.bfloat16 is not None
+    short = to_torch(call(name, x, *words, *[[1, 1]] * (name == "max_pool2d")))
+    assert x.shards.data.dtype == np.float32  # from here on it lies in that
+    long = to_torch(call(name, x, *words, *[[1, 1]] * (name == "max_pool2d")))
+    assert torch.isnan(long).sum() >= 2
+    assert torch.equal(short.view(torch.int16), long.view(torch.int16))

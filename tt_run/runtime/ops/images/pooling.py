@@ -55,10 +55,11 @@ def _rows(
     pooling: Pooling,
     tables_in_dram: bool,
     rounds_alike: Callable[[], bool] = bool,
+    marks_nan: Callable[[], bool] = bool,
 ) -> tuple[Tensor, list[Shards]]:
     """A pool's first result, rows of pixels on the cores that they are pooled on, and its others.
 
-    `rounds_alike`: whether the function of bfloat16 elements gives what it gives of float32, rounded.
+    `rounds_alike`: whether the function of bfloat16 elements gives what it gives of float32, rounded; `marks_nan` as in `each_of`.
     """
     check_pooled(image, dtype, layout, scheme, memory_config)
     device = image.device()
@@ -69,7 +70,7 @@ def _rows(
     short = image.dtype is dtype is DataType.BFLOAT16
     is_rounded = short and not pooling.mean
     alike = is_rounded or (short and image.shards.bfloat16 is not None and rounds_alike())
-    first, *others = each_of(function, image, short=alike)
+    first, *others = each_of(function, image, short=alike, marks_nan=marks_nan)
     is_rounded = is_rounded or first.bfloat16 is not None
     rows, channels = first.shape[-2:]
     place = memory_config or of_pool(image, rows, channels, layout, dtype, scheme, pooling)
@@ -119,25 +120,17 @@ def max_pool2d(
     )  # fmt: skip
     check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides, spread)
 
-    def forward(x: Any) -> Any:
-        numbers = x if x.is_floating_point() else x.double()  # PyTorch pools no integers without a sign
-        planes = to_planes(numbers, batch_size, input_h, input_w, channels)
-        around, rest = _sides(planes, sides, float("-inf"))
-        pool = torch_cpu.torch_function("nn.functional.max_pool2d")
-        found = pool(around, kernel, steps, rest, spread, ceil_mode, return_indices)
-        if not return_indices:  # to note the places takes half as long again
-            return to_rows(_begun_inside(found, sides, steps, (input_h, input_w)))
-        values, places = (_begun_inside(each, sides, steps, (input_h, input_w)) for each in found)
-        return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
-
+    size = (input_h, input_w)
+    windows = _Largest((*size, channels), kernel, steps, sides, spread, ceil_mode, return_indices)
     if return_indices and output_layout is not Layout.ROW_MAJOR:
         raise fatal(
             "Only ROW_MAJOR supported when return_indices is true",
             hint="leave output_layout or return_indices out",
         )
     pooled, others = _rows(
-        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
+        partial(windows.of, batch_size), input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
         Pooling(kernel[0] * kernel[1], indices=return_indices), config_tensor_in_dram,
+        marks_nan=partial(_marks_nan, windows, min(batch_size, 2)),
     )  # fmt: skip
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
@@ -146,6 +139,32 @@ def max_pool2d(
     kind = DataType.UINT16 if input_h * input_w <= 2**16 else DataType.UINT32
     found = Shards(finish(others[0].data, kind), others[0].index)
     return [pooled, settle((pooled,), found, kind, layout=Layout.ROW_MAJOR)]
+
+
+class _Largest(NamedTuple):
+    """Windows over images of a size (height, width, channels), and whether the places of their largest numbers are asked for."""
+
+    size: tuple[int, int, int]
+    kernel: Pair
+    steps: Pair
+    sides: Borders
+    spread: Pair
+    ceil_mode: bool
+    with_places: bool
+
+    def of(self, batch: int, x: Any) -> Any:
+        """The largest numbers of the windows of so many images, as rows, and their places."""
+        height, width, channels = self.size
+        _, kernel, steps, sides, spread, ceil_mode, with_places = self
+        # PyTorch pools no integers without a sign.
+        planes = to_planes(real(x), batch, height, width, channels)
+        around, rest = _sides(planes, sides, float("-inf"))
+        pool = torch_cpu.torch_function("nn.functional.max_pool2d")
+        found = pool(around, kernel, steps, rest, spread, ceil_mode, with_places)
+        if not with_places:  # to note the places takes half as long again
+            return to_rows(_begun_inside(found, sides, steps, (height, width)))
+        values, places = (_begun_inside(each, sides, steps, (height, width)) for each in found)
+        return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, width))
 
 
 def _sides(planes: Any, sides: Borders, value: float) -> tuple[Any, tuple[int, int]]:
@@ -203,14 +222,15 @@ def avg_pool2d(
 
     size = (input_h, input_w)
     windows = _Means((*size, channels), kernel, steps, sides, ceil_mode, count_include_pad, divisor_override)
-    forward = partial(_means, windows, batch_size)
+    forward = partial(windows.of, batch_size)
     whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)
     if whole and applied_shard_scheme is None:
         pooled = _whole(forward, input_tensor, output_layout, memory_config)
     else:
         pooled, _ = _rows(
             forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram, partial(_rounds_alike, windows, min(batch_size, 2)),
+            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram,
+            partial(_rounds_alike, windows, min(batch_size, 2)), partial(_marks_nan, windows, min(batch_size, 2)),
         )  # fmt: skip
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
@@ -228,20 +248,20 @@ class _Means(NamedTuple):
     count_include_pad: bool
     divisor: int | None
 
-
-def _means(windows: _Means, batch: int, x: Any) -> Any:
-    height, width, channels = windows.size
-    _, kernel, steps, sides, ceil_mode, counts_borders, divisor = windows
-    planes = to_planes(real(x), batch, height, width, channels)
-    around, rest = _sides(planes, sides, 0.0)
-    pool = torch_cpu.torch_function("nn.functional.avg_pool2d")
-    if sides.even or counts_borders or divisor:
-        means = pool(around, kernel, steps, rest, ceil_mode, counts_borders, divisor)
-    else:
-        inside, _ = _sides(planes.new_ones((1, 1, height, width)), sides, 0.0)
-        total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
-        means = total / count
-    return to_rows(_begun_inside(means, sides, steps, (height, width)))
+    def of(self, batch: int, x: Any) -> Any:
+        """The means of the windows of so many images, as rows."""
+        height, width, channels = self.size
+        _, kernel, steps, sides, ceil_mode, counts_borders, divisor = self
+        planes = to_planes(real(x), batch, height, width, channels)
+        around, rest = _sides(planes, sides, 0.0)
+        pool = torch_cpu.torch_function("nn.functional.avg_pool2d")
+        if sides.even or counts_borders or divisor:
+            means = pool(around, kernel, steps, rest, ceil_mode, counts_borders, divisor)
+        else:
+            inside, _ = _sides(planes.new_ones((1, 1, height, width)), sides, 0.0)
+            total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
+            means = total / count
+        return to_rows(_begun_inside(means, sides, steps, (height, width)))
 
 
 @lru_cache(maxsize=64)
@@ -251,8 +271,22 @@ def _rounds_alike(windows: _Means, batch: int) -> bool:
     with torch_cpu.quiet() as torch:
         random = torch.Generator().manual_seed(0)
         x = torch.randn((1, 1, batch * height * width, channels), generator=random).bfloat16()
-        wide, short = (_means(windows, batch, each) for each in (x.float(), x))
+        wide, short = (windows.of(batch, each) for each in (x.float(), x))
         return bool(torch.equal(wide.bfloat16(), short))
+
+
+@lru_cache(maxsize=64)
+def _marks_nan(windows: _Largest | _Means, batch: int) -> bool:
+    """Whether every NaN that PyTorch gives of bfloat16 elements has a sign, whatever those have, tried at first use.
+
+    It has where PyTorch rounds many elements together, and not where it rounds one.
+    """
+    height, width, channels = windows.size
+    with torch_cpu.quiet() as torch:
+        x = torch.full((1, 1, batch * height * width, channels), float("nan"), dtype=torch.bfloat16)
+        first = windows.of(batch, x)
+        found = first[0] if isinstance(first, tuple) else first
+        return bool((found.view(torch.int16)[torch.isnan(found)] < 0).all())
 
 
 def _in_parts(image: Tensor, pixels: int) -> bool:

@@ -104,14 +104,20 @@ def lies_in_l1(tensor: Tensor) -> bool:
     return tensor.device() is not None and tensor.memory_config().buffer_type is BufferType.L1
 
 
-def each_of(function: Function, *given: Tensor, short: bool = False) -> list[Shards]:
-    """The function on the shards of each device. `short`: of bfloat16 elements it gives such, the same as of float32."""
+def each_of(
+    function: Function, *given: Tensor, short: bool = False, marks_nan: Callable[[], bool] = bool
+) -> list[Shards]:
+    """The function on the shards of each device. `short`: of bfloat16 elements it gives such, the same as of float32; `marks_nan`, whether
+    every NaN among those has a sign.
+    """
     on_device(*given, kind="pool")
     shards = [t.shards for t in given]
     if short and all(each.bfloat16 is not None for each in shards):
         picked = partial(torch_cpu.on_each, function, keeps_bfloat16=True)
         found = combine_all(lambda *stacks: picked(stacks), *shards, either=True)
-        if not has_nan(found[0].stack):  # the NaN that PyTorch gives of such elements is one of its own
+        if not has_nan(
+            found[0].stack, marked=marks_nan()
+        ):  # the NaN that PyTorch gives of such elements is one of its own
             return found
     return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *shards)
 
