@@ -95,11 +95,14 @@ def _casts(torch: Any) -> bool:
 def tensor_of(array: Array) -> Any:
     """A torch tensor over an array, without a copy where its memory is contiguous and aligned."""
     torch = library()
-    if array.dtype == BFLOAT16:
-        return tensor_of(array.view(np.int16)).view(torch.bfloat16)
-    if not array.flags.c_contiguous or not array.flags.writeable or array.ctypes.data % _ALIGNMENT:
-        return torch.from_numpy(_aligned(array))
-    return torch.from_numpy(array)
+    short = array.itemsize == 2 and array.dtype == BFLOAT16
+    if short:
+        array = array.view(np.int16)
+    flags = array.flags
+    found = torch.from_numpy(array) if flags.c_contiguous and flags.writeable else None
+    if found is None or found.data_ptr() % _ALIGNMENT:
+        found = torch.from_numpy(_aligned(array))
+    return found.view(torch.bfloat16) if short else found
 
 
 def _aligned(array: Array) -> Array:
@@ -116,7 +119,8 @@ def array_of(tensor: Any, *, keeps_bfloat16: bool = False) -> Array:
     `keeps_bfloat16`: bfloat16 as such elements.
     """
     torch = library()
-    tensor = tensor.detach()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
     if keeps_bfloat16 and tensor.dtype is torch.bfloat16:
         bits: Array = tensor.contiguous().view(torch.int16).numpy()
         return bits.view(BFLOAT16)

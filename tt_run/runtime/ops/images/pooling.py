@@ -45,27 +45,36 @@ from tt_run.runtime.values.shards import Shards
 Function = Callable[..., Any]
 
 
+class _Windows(NamedTuple):
+    """What is made of the windows that a call names: see `_largest` and `_means`."""
+
+    function: Function
+    pooling: Pooling
+    rounds_alike: Callable[[], bool] = bool
+    """Whether the function of bfloat16 elements gives what it gives of float32, rounded."""
+    marks_nan: Callable[[], bool] = bool
+    """As in `each_of`."""
+    whole: bool = False
+    """Whether a window is an image."""
+
+
 def _rows(
-    function: Function,
+    windows: _Windows,
     image: Tensor,
     dtype: DataType,
     layout: Layout,
     memory_config: MemoryConfig | None,
     scheme: TensorMemoryLayout | None,
-    pooling: Pooling,
     tables_in_dram: bool,
-    rounds_alike: Callable[[], bool] = bool,
-    marks_nan: Callable[[], bool] = bool,
 ) -> tuple[Tensor, list[Shards]]:
-    """A pool's first result, rows of pixels on the cores that they are pooled on, and its others.
-
-    `rounds_alike`: whether the function of bfloat16 elements gives what it gives of float32, rounded; `marks_nan` as in `each_of`.
-    """
+    """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
     check_pooled(image, dtype, layout, scheme, memory_config)
     device = image.device()
     if device is not None and not tables_in_dram:
         need_l1_small(device, "a pool", "config_tensor_in_dram=True")
-    pooling = pooling._replace(size=4 if image.dtype in (DataType.INT32, DataType.UINT32) else 2)
+    function, pooling, rounds_alike, marks_nan, _ = windows
+    if image.dtype in (DataType.INT32, DataType.UINT32):
+        pooling = pooling._replace(size=4)
     # The largest of rounded numbers is one of them.
     short = image.dtype is dtype is DataType.BFLOAT16
     is_rounded = short and not pooling.mean
@@ -115,23 +124,24 @@ def max_pool2d(
 
     Raises RuntimeError when the sizes do not fit.
     """
-    kernel, steps, spread, sides = (
-        pair("kernel_size", kernel_size), pair("stride", stride), pair("dilation", dilation), borders(padding),
+    windows = _largest(
+        (batch_size, input_h, input_w, channels), _fixed(kernel_size), _fixed(stride), _fixed(padding), _fixed(dilation),
+        ceil_mode, return_indices,
     )  # fmt: skip
-    check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides, spread)
-
-    size = (input_h, input_w)
-    windows = _Largest((*size, channels), kernel, steps, sides, spread, ceil_mode, return_indices)
     if return_indices and output_layout is not Layout.ROW_MAJOR:
         raise fatal(
             "Only ROW_MAJOR supported when return_indices is true",
             hint="leave output_layout or return_indices out",
         )
     pooled, others = _rows(
-        partial(windows.of, batch_size), input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-        Pooling(kernel[0] * kernel[1], indices=return_indices), config_tensor_in_dram,
-        marks_nan=partial(_marks_nan, windows, min(batch_size, 2)),
-    )  # fmt: skip
+        windows,
+        input_tensor,
+        dtype,
+        output_layout,
+        memory_config,
+        applied_shard_scheme,
+        config_tensor_in_dram,
+    )
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     if not return_indices:
@@ -139,6 +149,33 @@ def max_pool2d(
     kind = DataType.UINT16 if input_h * input_w <= 2**16 else DataType.UINT32
     found = Shards(finish(others[0].data, kind), others[0].index)
     return [pooled, settle((pooled,), found, kind, layout=Layout.ROW_MAJOR)]
+
+
+def _fixed(words: int | Sequence[int]) -> int | tuple[int, ...]:
+    return words if isinstance(words, int) else tuple(words)
+
+
+@lru_cache(maxsize=256)
+def _largest(
+    images: tuple[int, int, int, int],
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    ceil_mode: bool,
+    with_places: bool,
+) -> _Windows:
+    """The largest numbers of windows over images (N, H, W, C). Raises RuntimeError for windows that pools do not have."""
+    kernel, steps, spread, sides = (
+        pair("kernel_size", kernel_size), pair("stride", stride), pair("dilation", dilation), borders(padding),
+    )  # fmt: skip
+    check_pool(images, kernel, steps, sides, spread)
+    batch, height, width, channels = images
+    windows = _Largest((height, width, channels), kernel, steps, sides, spread, ceil_mode, with_places)
+    pooling = Pooling(kernel[0] * kernel[1], indices=with_places)
+    return _Windows(
+        partial(windows.of, batch), pooling, marks_nan=partial(_marks_nan, windows, min(batch, 2))
+    )
 
 
 class _Largest(NamedTuple):
@@ -217,24 +254,49 @@ def avg_pool2d(
     config_tensor_in_dram: bool = False,
 ) -> Tensor:
     """The mean of each window, as `(1, 1, N*Ho*Wo, C)`; `count_include_pad` counts the borders, `divisor_override` replaces the count."""
-    kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
-    check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides)
-
-    size = (input_h, input_w)
-    windows = _Means((*size, channels), kernel, steps, sides, ceil_mode, count_include_pad, divisor_override)
-    forward = partial(windows.of, batch_size)
-    whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)
+    windows = _means(
+        (batch_size, input_h, input_w, channels), _fixed(kernel_size), _fixed(stride), _fixed(padding),
+        ceil_mode, count_include_pad, divisor_override,
+    )  # fmt: skip
+    whole = windows.whole and not _in_parts(input_tensor, input_h * input_w)
     if whole and applied_shard_scheme is None:
-        pooled = _whole(forward, input_tensor, output_layout, memory_config)
+        pooled = _whole(windows.function, input_tensor, output_layout, memory_config)
     else:
         pooled, _ = _rows(
-            forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram,
-            partial(_rounds_alike, windows, min(batch_size, 2)), partial(_marks_nan, windows, min(batch_size, 2)),
-        )  # fmt: skip
+            windows,
+            input_tensor,
+            dtype,
+            output_layout,
+            memory_config,
+            applied_shard_scheme,
+            config_tensor_in_dram,
+        )
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     return pooled
+
+
+@lru_cache(maxsize=256)
+def _means(
+    images: tuple[int, int, int, int],
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    ceil_mode: bool,
+    counts_borders: bool,
+    divisor: int | None,
+) -> _Windows:
+    """The means of windows over images (N, H, W, C). Raises RuntimeError for windows that pools do not have."""
+    kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
+    check_pool(images, kernel, steps, sides)
+    batch, height, width, channels = images
+    windows = _Means((height, width, channels), kernel, steps, sides, ceil_mode, counts_borders, divisor)
+    few = min(batch, 2)
+    return _Windows(
+        partial(windows.of, batch), Pooling(kernel[0] * kernel[1], mean=True),
+        partial(_rounds_alike, windows, few), partial(_marks_nan, windows, few),
+        whole=kernel == (height, width) and not sides.any,
+    )  # fmt: skip
 
 
 class _Means(NamedTuple):
@@ -338,9 +400,9 @@ def _adaptive(
     else:
         # Windows as they are without what does not divide: equal steps, the rest in the last.
         parts = [n - (o - 1) * (n // o) for n, o in zip(sizes[1:3], size, strict=True)]
-        pooling = Pooling(parts[0] * parts[1], mean)
+        windows = _Windows(forward, Pooling(parts[0] * parts[1], mean))
         pooled, _ = _rows(
-            forward, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, pooling, False
+            windows, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, False
         )
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()

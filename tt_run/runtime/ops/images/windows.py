@@ -76,7 +76,8 @@ def to_planes(x: Any, batch: int, height: int, width: int, channels: int) -> Any
             "input volume == batch_size * input_height * input_width * channels",
             hint="ttnn.reshape(tensor, (1, 1, N * H * W, C)), with the numbers of the call",
         )
-    return x.reshape(batch, height, width, held)[..., :channels].permute(0, 3, 1, 2)
+    images = x.reshape(batch, height, width, held)
+    return (images if held == channels else images[..., :channels]).permute(0, 3, 1, 2)
 
 
 def to_rows(planes: Any) -> Any:

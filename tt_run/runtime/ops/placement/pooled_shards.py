@@ -81,7 +81,7 @@ def of_pool(
         return None
     device = tensor.device()
     assert device is not None
-    grid = device.compute_with_storage_grid_size()
+    grid = device.workers
     return _leanest((grid.x, grid.y), rows, channels, tensor.layout, layout, dtype, scheme, pooling)
 
 
