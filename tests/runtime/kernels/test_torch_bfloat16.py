@@ -12,6 +12,7 @@ import pytest
 from tests.sweep import sweep
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels import torch_bfloat16
 from tt_run.runtime.kernels.activations import Applied, is_closed
 from tt_run.runtime.kernels.elementwise import CLOSED, evaluate
@@ -20,8 +21,9 @@ from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
-PAIRS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum]
-BESIDE = [*PAIRS, f.subtract_from]
+NUMBERED = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum]
+PAIRS = [*NUMBERED, short.squared_difference]
+BESIDE = [*NUMBERED, f.subtract_from]
 SINGLES = [
     f.relu,
     np.negative,
@@ -168,6 +170,21 @@ def test_what_is_small_scattered_or_unlike_is_left_alone():
     assert torch_bfloat16.pair(np.add, a.reshape(-1, 2), a) is None
     assert torch_bfloat16.single(np.abs, a.reshape(-1, 2)[:, 0]) is None
     assert torch_bfloat16.pair(np.arctan2, a, a) is None and torch_bfloat16.single(np.exp, a) is None
+
+
+@pytest.mark.parametrize("function", [np.negative, np.square], ids=lambda function: function.__name__)
+def test_only_functions_with_another_nan_are_looked_through(function: Any, monkeypatch: pytest.MonkeyPatch):
+    looks: list[int] = []
+
+    def look(bits: Array) -> bool:
+        looks.append(bits.size)
+        return False
+
+    monkeypatch.setattr(torch_bfloat16, "has_nan", look)
+    torch_bfloat16._twin.cache_clear()
+    assert torch_bfloat16.single(function, elements(4 * BLOCK, 3, nan=True)) is not None
+    torch_bfloat16._twin.cache_clear()
+    assert bool(looks) is (function is np.square)
 
 
 def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):

@@ -111,6 +111,17 @@ def test_every_device_has_the_elements_of_one(mesh: MeshDevice):
     assert np.array_equal(doubled.shards.data[0], (given + given).float().numpy())
 
 
+@pytest.mark.parametrize(("name", "numbers"), [("threshold", (0.5, 1.0)), ("softshrink", (0.5,))])
+def test_results_of_declared_functions_stay_in_16_bits(
+    name: str, numbers: tuple[float, ...], one: MeshDevice
+):
+    import torch
+
+    tensor = from_torch(torch.randn(512, 512).bfloat16(), layout=Layout.TILE, device=one)
+    found = getattr(ops, name)(tensor, *numbers)
+    assert tensor.shards.bfloat16 is not None and found.shards.bfloat16 is not None
+
+
 IMAGES = (4, 40, 36, 33)
 POOLS: dict[str, Callable[[Tensor], Tensor]] = {
     "max": lambda x: ops.max_pool2d(x, *IMAGES, [3, 3], [2, 2], [1, 1], [1, 1]),

@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.values.bfloat16 import round_bfloat16
+
 Array = npt.NDArray[Any]
 
 _LOG_2 = np.float32(math.log(2))
 _TINY = np.finfo(np.float32).tiny
 _QUOTIENT = 2.0**20
 """Below, the quotient of two numbers of bfloat16 lies on the right side of every integer in float64, and a multiple of the divisor is exact."""
+
+
+def squared_difference(a: Any, b: Any) -> Array:
+    """The square of a - b, which is rounded to bfloat16 before, as golden functions and a device have it."""
+    difference = round_bfloat16(np.subtract(a, b))
+    return np.multiply(difference, difference)
 
 
 def _whole_and_left(a: Any, b: Any, to_whole: np.ufunc) -> tuple[Array, Array, Array]:

@@ -32,6 +32,8 @@ from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.torch_rounding import PIECE, is_ready, threads_of_torch
 
 Array = npt.NDArray[Any]
+Oddity = Callable[[Array], bool]
+"""Whether blocks of results have what is left to the kernel."""
 _STEP = 4 * BLOCK
 """Elements between two looks for a NaN: still near in memory, and so many that the calls cost little."""
 _WIDE = 64
@@ -85,11 +87,11 @@ def single(function: Function, a: Array) -> Array | None:
     """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
     if function is f.relu and _fit(a):
         return _relu(a)
-    twin = _twin(function, key_of(function)) if _fit(a) and _known(function) else None
+    twin, odd = _twin(function, key_of(function)) if _fit(a) and _known(function) else (None, None)
     if twin is None:
         return None
     ours = partial(_by_kernel, function, True) if is_closed(function) else partial(look_up, function)
-    return _computed(twin, ours, a)
+    return _computed(twin, ours, a, odd=odd)
 
 
 def of_one(function: Function, shards: Shards) -> Shards | None:
@@ -166,9 +168,7 @@ def _fit(*operands: Array) -> bool:
     return first.size > BLOCK and all(o.flags.c_contiguous and o.shape == first.shape for o in operands)
 
 
-def _computed(
-    twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Callable[[Array], bool] | None = None
-) -> Array:
+def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Oddity | None = None) -> Array:
     """By PyTorch but for blocks that are odd, which is to have a NaN, and for the last elements, which `ours` makes."""
     out: Array = empty(operands[0].shape, BFLOAT16)
     rows = [o.reshape(-1) for o in (*operands, out)]
@@ -183,8 +183,8 @@ def _computed(
     return out
 
 
-def _fill(twin: Twin, ours: Callable[..., Array], odd: Callable[[Array], bool], rows: list[Array]) -> None:
-    step = _STEP if threads_of_torch() == 1 else PIECE
+def _fill(twin: Twin, ours: Callable[..., Array], odd: Oddity, rows: list[Array]) -> None:
+    step = PIECE if threads_of_torch() > 1 else rows[-1].size if odd is _nothing else _STEP
     tensors = [_tensor(row) for row in rows]
     bits = rows[-1].view(np.uint16)
     for start in range(0, bits.size, step):
@@ -215,6 +215,11 @@ def _tensor(row: Array) -> Any:
     return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
 
 
+def _nothing(elements: Array) -> bool:
+    """The look of functions whose NaN are alike."""
+    return False
+
+
 def has_nan(elements: Array, *, marked: bool = False) -> bool:
     """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers.
 
@@ -240,13 +245,15 @@ def has_edges(bits: npt.NDArray[np.uint16]) -> bool:
     return bool(np.minimum.reduce(sizes) < _LEAST - 1 or (sizes[sizes < _MAGNITUDE] >= _MOST - 1).any())
 
 
-def _oddity(kernel: Kernel) -> Callable[[Array], bool]:
+def _oddity(kernel: Kernel) -> Oddity:
     return has_edges if kernel in twins.PRODUCTS_AND_SUMS else has_nan
 
 
 @lru_cache(maxsize=256)
-def _twin(function: Function, key: str) -> Twin | None:
-    """What PyTorch has for a function of one element, if it gives the same of all of them."""
+def _twin(function: Function, key: str) -> tuple[Twin | None, Oddity]:
+    """What PyTorch has for a function of one element, if it gives the same of all of them, and what to look for in its results: the NaN of
+    the few that only move or change signs are the kernel's.
+    """
     torch = sys.modules["torch"]
     try:
         twin = (
@@ -255,15 +262,18 @@ def _twin(function: Function, key: str) -> Twin | None:
             else twins.found(torch, twins.SINGLES[function])
         )
     except AttributeError:  # a release without it
-        return None
+        return None, has_nan
     every = np.arange(1 << 16, dtype=np.uint16)
-    return twin if _agrees(twin, function, is_closed(function), every) else None
+    closed = is_closed(function)
+    if not _agrees(twin, function, closed, every):
+        return None, has_nan
+    return twin, _nothing if _agrees(twin, function, closed, every, nan=True) else has_nan
 
 
 @lru_cache(maxsize=64)
 def _twin_of_pair(kernel: Kernel) -> Twin | None:
     """What PyTorch has for a function of two elements, if it gives the same of each with some others."""
-    twin = twins.found(sys.modules["torch"], twins.PAIRS[kernel])
+    twin = twins.PAIRS[kernel](sys.modules["torch"])
     random = np.random.default_rng(0)
     each = np.arange(1 << 16, dtype=np.uint16)
     for _ in range(_TRIALS):
@@ -357,9 +367,16 @@ _LONG_FACTORS = (1 + 2**-23, *map(float, np.array([0.3, -1.7, 1e-3], np.float32)
 
 
 def _agrees(
-    twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16], edges: bool = False
+    twin: Twin,
+    kernel: Kernel,
+    closed: bool,
+    *operands: npt.NDArray[np.uint16],
+    edges: bool = False,
+    nan: bool = False,
 ) -> bool:
-    """Whether both make the same numbers, and something that is no number of the same operands; `edges` (see `has_edges`) aside."""
+    """Whether both make the same numbers, and something that is no number of the same operands; `edges` (see `has_edges`) aside, or with `nan` all
+    bits.
+    """
     elements = [bits.view(BFLOAT16) for bits in operands]
     wanted = _by_kernel(kernel, closed, *elements).view(np.uint16)
     found = np.empty(wanted.size, np.uint16)
@@ -371,6 +388,8 @@ def _agrees(
         sizes = found & _MAGNITUDE
         inside = ((sizes >= _LEAST) & (sizes < _MOST)) | (sizes == 0)
         return np.array_equal(found[inside], wanted[inside])
+    if nan:
+        return np.array_equal(found, wanted)
     numbers = (wanted & _MAGNITUDE) <= _INFINITE
     return np.array_equal(found[numbers], wanted[numbers]) and not (
         (found[~numbers] & _MAGNITUDE <= _INFINITE).any()

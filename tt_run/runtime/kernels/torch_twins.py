@@ -12,18 +12,40 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import short_functions as short
 
 Twin = Callable[..., Any]
 """Takes torch tensors of the operands, and `out`."""
 Kernel = Callable[..., Any]
 
-PAIRS: dict[Kernel, str] = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.divide: "div",
-    np.maximum: "maximum",
-    np.minimum: "minimum",
+
+def found(torch: Any, path: str) -> Twin:
+    """The function under a path. Raises AttributeError where a release has none."""
+    for name in path.split("."):
+        torch = getattr(torch, name)
+    return torch
+
+
+def _under(path: str) -> Callable[[Any], Twin]:
+    return lambda torch: found(torch, path)
+
+
+def _squared_difference(torch: Any) -> Twin:
+    def twin(a: Any, b: Any, *, out: Any) -> None:
+        torch.sub(a, b, out=out)
+        torch.mul(out, out, out=out)
+
+    return twin
+
+
+PAIRS: dict[Kernel, Callable[[Any], Twin]] = {
+    np.add: _under("add"),
+    np.subtract: _under("sub"),
+    np.multiply: _under("mul"),
+    np.divide: _under("div"),
+    np.maximum: _under("maximum"),
+    np.minimum: _under("minimum"),
+    short.squared_difference: _squared_difference,
 }
 """Of two elements."""
 
@@ -45,13 +67,6 @@ SINGLES: dict[Kernel, str] = {
     f.hardsigmoid: "_C._nn.hardsigmoid",
 }
 """Of one element."""
-
-
-def found(torch: Any, path: str) -> Twin:
-    """The function under a path. Raises AttributeError where a release has none."""
-    for name in path.split("."):
-        torch = getattr(torch, name)
-    return torch
 
 
 def _given(path: str) -> Callable[..., Twin]:

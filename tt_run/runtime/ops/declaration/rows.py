@@ -264,7 +264,7 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
     memory = _given(arguments, _MEMORY) or row.memory
     if memory is None and row.place is not None:
         memory = row.place(given)
-    result = found[0].data.shape[1:]
+    result = found[0].shape
     if row.beside is not None and len(given) > 1:
         tiled = any(t.layout is Layout.TILE for t in given)
         memory = row.beside(given, result, Layout.TILE if tiled else first.layout, memory, rooms[0])

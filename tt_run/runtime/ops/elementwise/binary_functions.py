@@ -56,11 +56,6 @@ def squared_difference(a: Any, b: Any) -> Array:
     return np.multiply(difference, difference)
 
 
-def _squared_in_steps(a: Any, b: Any) -> Array:
-    difference = round_bfloat16(np.subtract(a, b))
-    return np.multiply(difference, difference)
-
-
 def _xlogy(a: Any, b: Any) -> Array:
     return np.where((a == 0) & ~np.isnan(b), np.float32(0), np.log(b) * a)
 
@@ -135,7 +130,7 @@ RULES = {
             squared_difference,
             "(a - b) squared.",
             narrows=True,
-            stepwise=_squared_in_steps,
+            stepwise=short.squared_difference,
         ),
         BinaryFunction("ldexp", lambda a, b: np.exp2(b) * a, "a * 2**b.", real=True),
         BinaryFunction(

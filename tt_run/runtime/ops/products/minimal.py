@@ -175,7 +175,7 @@ def unchecked(call: MinimalCall, memory_config: MemoryConfig | None) -> list[Ten
     operands = (call.x, call.weight, *fused)
     compute = partial(_compute, call, scale)
     shards = combine(compute, *(tensor.shards for tensor in operands))
-    width = shards.data.shape[-1] // call.chunks
+    width = shards.shape[-1] // call.chunks
     parts = [shards] if call.chunks == 1 else [
         shards.map(partial(columns, slice(width * n, width * (n + 1)))) for n in range(call.chunks)
     ]  # fmt: skip

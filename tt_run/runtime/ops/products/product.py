@@ -178,7 +178,7 @@ def _by_vector(
 
     shards = combine(compute, *(t.shards for t in tensors))
     if memory_config is not None and memory_config.is_sharded():
-        memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
+        memory_config = of_product(a, memory_config, None, None, 1, 1, shards.shape[-1])
     shards = in_rank_of(output_tensor, shards)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
