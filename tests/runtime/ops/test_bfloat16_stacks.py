@@ -111,7 +111,8 @@ def test_every_device_has_the_elements_of_one(mesh: MeshDevice):
     assert np.array_equal(doubled.shards.data[0], (given + given).float().numpy())
 
 
-@pytest.mark.parametrize(("name", "numbers"), [("threshold", (0.5, 1.0)), ("softshrink", (0.5,))])
+@pytest.mark.listening
+@pytest.mark.parametrize(("name", "numbers"), [("threshold", (0.5, 1.0)), ("prelu", (0.25,))])
 def test_results_of_declared_functions_stay_in_16_bits(
     name: str, numbers: tuple[float, ...], one: MeshDevice
 ):
