@@ -47,8 +47,10 @@ _ZEROS = np.zeros(BLOCK, np.int16)
 
 def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
     """`kernel` of two arrays of bfloat16 elements, of one shape; None where it is not for PyTorch."""
-    twin = _twin_of_pair(kernel) if kernel in twins.PAIRS and _fit(a, b) and is_ready() else None
-    return None if twin is None else _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b)
+    twin, odd = _twin_of_pair(kernel) if kernel in twins.PAIRS and _fit(a, b) and is_ready() else _NONE
+    if twin is None:
+        return None
+    return _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b, odd=odd)
 
 
 def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
@@ -57,7 +59,8 @@ def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
     if twin is None:
         return None
     # Results beside a number are rounded always, their NaN too.
-    return _computed(twin, partial(_by_kernel, _beside(kernel, number), False), a)
+    ours = partial(_by_kernel, _beside(kernel, number), False)
+    return _computed(twin, ours, a, odd=_look_beside(kernel))
 
 
 def has_several(kernel: Kernel, count: int, numbers: Sequence[Any]) -> bool:
@@ -87,7 +90,7 @@ def single(function: Function, a: Array) -> Array | None:
     """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
     if function is f.relu and _fit(a):
         return _relu(a)
-    twin, odd = _twin(function, key_of(function)) if _fit(a) and _known(function) else (None, None)
+    twin, odd = _twin(function, key_of(function)) if _fit(a) and _known(function) else _NONE
     if twin is None:
         return None
     ours = partial(_by_kernel, function, True) if is_closed(function) else partial(look_up, function)
@@ -114,7 +117,7 @@ def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
         kernel, a, b = np.subtract, b, a
     if not _pays(kernel, a, b) or kernel not in twins.PAIRS or a.shape != b.shape:
         return None
-    found = pair(kernel, elements_of(a), elements_of(b)) if _twin_of_pair(kernel) is not None else None
+    found = pair(kernel, elements_of(a), elements_of(b)) if _twin_of_pair(kernel)[0] is not None else None
     return None if found is None else a.holding(found)
 
 
@@ -168,7 +171,7 @@ def _fit(*operands: Array) -> bool:
     return first.size > BLOCK and all(o.flags.c_contiguous and o.shape == first.shape for o in operands)
 
 
-def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Oddity | None = None) -> Array:
+def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Oddity) -> Array:
     """By PyTorch but for blocks that are odd, which is to have a NaN, and for the last elements, which `ours` makes."""
     out: Array = empty(operands[0].shape, BFLOAT16)
     rows = [o.reshape(-1) for o in (*operands, out)]
@@ -176,7 +179,7 @@ def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Odd
     pieces = pieces_of(size)
     ends = [size * p // pieces // _WIDE * _WIDE for p in range(pieces + 1)]
     cuts = [slice(*ends[p : p + 2]) for p in range(pieces)]
-    run_tasks([partial(_fill, twin, ours, odd or has_nan, [row[cut] for row in rows]) for cut in cuts])
+    run_tasks([partial(_fill, twin, ours, odd, [row[cut] for row in rows]) for cut in cuts])
     if ends[-1] < size:
         *given, rest = [row[ends[-1] :] for row in rows]
         np.copyto(rest, ours(*given))
@@ -231,6 +234,11 @@ def has_nan(elements: Array, *, marked: bool = False) -> bool:
     return not marked and bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE)
 
 
+def _has_signed_nan(elements: Array) -> bool:
+    """The look of functions every NaN of which has a sign, as PyTorch's wide loops give it where they round."""
+    return has_nan(elements, marked=True)
+
+
 def has_edges(bits: npt.NDArray[np.uint16]) -> bool:
     """Whether any of bfloat16 elements is none, from 2**120 on, or below 2**-109 and not zero.
 
@@ -249,6 +257,9 @@ def _oddity(kernel: Kernel) -> Oddity:
     return has_edges if kernel in twins.PRODUCTS_AND_SUMS else has_nan
 
 
+_NONE: tuple[Twin | None, Oddity] = (None, has_nan)
+
+
 @lru_cache(maxsize=256)
 def _twin(function: Function, key: str) -> tuple[Twin | None, Oddity]:
     """What PyTorch has for a function of one element, if it gives the same of all of them, and what to look for in its results: the NaN of
@@ -262,26 +273,29 @@ def _twin(function: Function, key: str) -> tuple[Twin | None, Oddity]:
             else twins.found(torch, twins.SINGLES[function])
         )
     except AttributeError:  # a release without it
-        return None, has_nan
+        return _NONE
     every = np.arange(1 << 16, dtype=np.uint16)
     closed = is_closed(function)
     if not _agrees(twin, function, closed, every):
-        return None, has_nan
-    return twin, _nothing if _agrees(twin, function, closed, every, nan=True) else has_nan
+        return _NONE
+    return twin, _nothing if _agrees(twin, function, closed, every, nan=True) else _look_of(twin, every)
 
 
 @lru_cache(maxsize=64)
-def _twin_of_pair(kernel: Kernel) -> Twin | None:
-    """What PyTorch has for a function of two elements, if it gives the same of each with some others."""
+def _twin_of_pair(kernel: Kernel) -> tuple[Twin | None, Oddity]:
+    """What PyTorch has for a function of two elements, if it gives the same of each with some others, and what to look for."""
     twin = twins.PAIRS[kernel](sys.modules["torch"])
     random = np.random.default_rng(0)
     each = np.arange(1 << 16, dtype=np.uint16)
     for _ in range(_TRIALS):
         if not _agrees(twin, kernel, kernel in CLOSED, each, random.permutation(each)):
-            return None
+            return _NONE
     # Numbers of about the same size, and zeros of both signs, which seldom meet by chance.
     near = (each ^ np.uint16(0x8000), each ^ np.uint16(1), each & np.uint16(0x8000), each)
-    return twin if all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near) else None
+    if not all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near):
+        return _NONE
+    looks = {_look_of(twin, *pair) for other in near for pair in ((each, other), (other, each))}
+    return twin, looks.pop() if len(looks) == 1 else has_nan
 
 
 def _twin_beside(kernel: Kernel, number: Any) -> Twin | None:
@@ -290,6 +304,23 @@ def _twin_beside(kernel: Kernel, number: Any) -> Twin | None:
     if not known or (number == 0 and kernel in twins.SIGNED) or not _takes_numbers(kernel):
         return None
     return twins.BESIDE[kernel](sys.modules["torch"], float(number))
+
+
+@lru_cache(maxsize=64)
+def _look_beside(kernel: Kernel) -> Oddity:
+    """What to look for in results of a kernel beside a number, after all elements beside an infinite one, of which NaN come too."""
+    bind, torch = twins.BESIDE[kernel], sys.modules["torch"]
+    each = np.arange(1 << 16, dtype=np.uint16)
+    looks = {_look_of(bind(torch, number), each) for number in (1.5, float("inf"), -float("inf"), 0.0)}
+    return looks.pop() if len(looks) == 1 else has_nan
+
+
+def _look_of(twin: Twin, *operands: npt.NDArray[np.uint16]) -> Oddity:
+    """What to look for in results: half as much where each NaN among those of these operands has a sign."""
+    found = np.empty(operands[0].size, np.uint16)
+    twin(*map(_tensor, operands), out=_tensor(found))
+    nan = found[(found & _MAGNITUDE) > _INFINITE]
+    return _has_signed_nan if nan.size and bool((nan > _LOWEST).all()) else has_nan
 
 
 def _beside(kernel: Kernel, number: Any) -> Kernel:
