@@ -26,6 +26,7 @@ PAIRS = [*NUMBERED, short.squared_difference]
 BESIDE = [*NUMBERED, f.subtract_from]
 SINGLES = [
     f.relu,
+    f.relu6,
     np.negative,
     np.abs,
     np.square,
@@ -203,7 +204,8 @@ def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_release_without_a_function_leaves_it_to_the_table(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(torch_bfloat16.twins.SINGLES, np.rint, "_C._nn.of_another_release")
+    another = torch_bfloat16.twins._under("_C._nn.of_another_release")
+    monkeypatch.setitem(torch_bfloat16.twins.SINGLES, np.rint, another)
     torch_bfloat16._twin.cache_clear()
     try:
         assert torch_bfloat16.single(np.rint, elements(2 * BLOCK, 1, nan=False)) is None

@@ -114,20 +114,10 @@ def _to_infinity(function: Function) -> Function:
 IN_BFLOAT16 = {name: _to_infinity(FUNCTIONS[name]) for name in ("acos", "acosh", "asin", "atanh")}
 """What devices compute of bfloat16 in place of `FUNCTIONS`: infinity for numbers that have no value."""
 
-CLOSED_FUNCTIONS = frozenset(
+QUESTIONS = frozenset(
     FUNCTIONS[name]
     for name in [
-        "identity",
-        "relu",
-        "relu6",
-        "abs",
-        "neg",
-        "sign",
         "signbit",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
         "isnan",
         "isinf",
         "isposinf",
@@ -140,6 +130,23 @@ CLOSED_FUNCTIONS = frozenset(
         "lez",
         "gtz",
         "gez",
+    ]
+)
+"""Those that answer with 1 or 0."""
+
+CLOSED_FUNCTIONS = QUESTIONS | frozenset(
+    FUNCTIONS[name]
+    for name in [
+        "identity",
+        "relu",
+        "relu6",
+        "abs",
+        "neg",
+        "sign",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
     ]
 )
 """Those that make bfloat16 values of bfloat16 values."""

@@ -49,22 +49,22 @@ PAIRS: dict[Kernel, Callable[[Any], Twin]] = {
 }
 """Of two elements."""
 
-SINGLES: dict[Kernel, str] = {
-    np.negative: "neg",
-    np.abs: "abs",
-    np.square: "square",
-    np.sqrt: "sqrt",
-    np.reciprocal: "reciprocal",
-    np.rint: "round",
-    np.floor: "floor",
-    np.ceil: "ceil",
-    np.trunc: "trunc",
-    np.deg2rad: "deg2rad",
-    np.rad2deg: "rad2deg",
-    f.rsqrt: "rsqrt",
-    f.frac: "frac",
-    f.sign: "sign",
-    f.hardsigmoid: "_C._nn.hardsigmoid",
+SINGLES: dict[Kernel, Callable[[Any], Twin]] = {
+    np.negative: _under("neg"),
+    np.abs: _under("abs"),
+    np.square: _under("square"),
+    np.sqrt: _under("sqrt"),
+    np.reciprocal: _under("reciprocal"),
+    np.rint: _under("round"),
+    np.floor: _under("floor"),
+    np.ceil: _under("ceil"),
+    np.trunc: _under("trunc"),
+    np.deg2rad: _under("deg2rad"),
+    np.rad2deg: _under("rad2deg"),
+    f.rsqrt: _under("rsqrt"),
+    f.frac: _under("frac"),
+    f.sign: _under("sign"),
+    f.hardsigmoid: _under("_C._nn.hardsigmoid"),
 }
 """Of one element."""
 

@@ -16,12 +16,14 @@ from tt_run.runtime.kernels.activations import (
     FUNCTIONS,
     IN_BFLOAT16,
     INTEGER_FUNCTIONS,
+    QUESTIONS,
     Applied,
     Function,
     check_vector_mode,
     is_closed,
 )
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.kernels.short_stacks import of_several
 from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
@@ -78,6 +80,8 @@ def apply(
     another = isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype
     if dtype is DataType.BFLOAT16 and not another:
         result = of_one(function, shards)
+        if result is None and function in QUESTIONS:
+            result = of_several(function, (shards,))
     if result is None:
         data = shards.data
         if data.dtype != np.float32:
