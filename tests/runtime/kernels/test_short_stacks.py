@@ -111,6 +111,41 @@ def test_a_small_stack_is_repeated(
         assert [each.tobytes() for each in pair] == before
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("kernel", [np.add, np.divide, f.subtract_from], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    ("large", "small", "taken"),
+    [
+        ((3, 700, 256), (3, 1, 256), True),
+        ((3, 700, 256), (3, 700, 1), True),
+        ((3, 700, 256), (1, 1, 256), True),
+        ((1, 5, 700, 64), (1, 5, 1, 1), True),
+        ((1, 5, 700, 64), (1, 1, 700, 64), True),
+        ((1, 2, 90048), (1, 1, 1), True),
+        ((1, 5, 700, 64), (1, 5, 1, 64), False),  # neither a row nor a column
+        ((1, 900, 200), (1, 1, 200), False),  # rows of no whole steps
+    ],
+)
+def test_rows_and_columns_are_for_pytorch(
+    kernel: Any, large: tuple[int, ...], small: tuple[int, ...], taken: bool
+):
+    import torch  # noqa: F401
+
+    x, y = (
+        np.random.default_rng(seed).normal(size=shape).astype(BFLOAT16)
+        for seed, shape in enumerate((large, small))
+    )
+    for swapped in (False, True):
+        found = torch_bfloat16.spread(kernel, x, y, swapped=swapped)
+        assert (found is not None) is taken
+        if found is not None:
+            given = (widen(y), widen(x)) if swapped else (widen(x), widen(y))
+            wanted = to_wire(evaluate(kernel, DataType.BFLOAT16, *given))
+            assert np.array_equal(found.view(np.uint16), wanted)
+    x.reshape(-1)[-1] = np.nan
+    assert torch_bfloat16.spread(kernel, x, y, swapped=False) is None
+
+
 @pytest.mark.parametrize(
     ("large", "small", "spreads"),
     [

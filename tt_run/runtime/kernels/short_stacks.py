@@ -79,6 +79,9 @@ def spread(kernel: Kernel, a: Array, b: Array) -> Array:
     shape = np.broadcast_shapes(a.shape, b.shape)
     if large.shape != shape:  # one of them is on fewer devices
         large = np.ascontiguousarray(np.broadcast_to(large, shape))
+    made = torch_bfloat16.spread(kernel, large, small, swapped=swapped)
+    if made is not None:
+        return made
     repeated = np.broadcast_to(widen(small) if small.dtype == BFLOAT16 else small, shape)
     out: Array = empty(shape, BFLOAT16)
     places = list(blocks_of(shape))
