@@ -23,7 +23,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.kernels.short_stacks import of_several
-from tt_run.runtime.kernels.torch_bfloat16 import of_one
+from tt_run.runtime.kernels.torch_float32 import OF_ONE
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.carriers import Carrier, carrier_of
@@ -437,9 +437,9 @@ def elements(
     """
     for other in given[1:]:
         check_broadcast(given[0].shape, other.shape)
-    if len(given) == 1 and values[0] is given[0] and given[0].dtype is target is DataType.BFLOAT16:
+    if len(given) == 1 and values[0] is given[0] and given[0].dtype is target and target in OF_ONE:
         params = tuple(tuple(value) if isinstance(value, list) else value for value in values[1:])
-        made = of_one(Applied(function, params), given[0].shards)
+        made = OF_ONE[target](Applied(function, params), given[0].shards)
         if made is not None:
             return [made], False
     if target is DataType.BFLOAT16 and len(given) > 1 and all(t.dtype is target for t in given):

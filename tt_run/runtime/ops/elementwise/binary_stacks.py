@@ -11,6 +11,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
+from tt_run.runtime.kernels import torch_float32
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
 from tt_run.runtime.kernels.short_stacks import of_several, spread, spreads
@@ -106,9 +107,11 @@ def _chooses(kernel: Kernel) -> bool:
 
 def _beside(kernel: Kernel, dtype: DataType, tensor: Tensor, value: Any, *, first: bool) -> Shards | None:
     """A kernel of a large tensor and a number, which comes `first` or second; None where to compute every element takes less."""
+    shards = tensor.shards
+    if tensor.dtype is dtype is DataType.FLOAT32:
+        return None if first else torch_float32.of_one(Applied(kernel, (value,)), shards)
     if not tensor.dtype is dtype is DataType.BFLOAT16:
         return None
-    shards = tensor.shards
     made = of_number(kernel, shards, value) if not first or kernel in _EITHER_WAY else None
     if made is None and kernel in _COSTLY:
         return of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.kernels.short_stacks import chosen, of_several
-from tt_run.runtime.kernels.torch_bfloat16 import of_one
+from tt_run.runtime.kernels.torch_float32 import OF_ONE
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
@@ -94,7 +94,7 @@ def ternary(
         given = [next(arrays) if isinstance(o, Tensor) else compute.type(o) for o in operands]
         return evaluate(kernel, dtype, *given, rounds=not chosen_as_they_are)
 
-    shards = _in_16_bits(kernel, operands, dtype, chosen_as_they_are)
+    shards = _of_large(kernel, operands, dtype, chosen_as_they_are)
     if shards is None:
         shards = combine(on_stacks, *(t.shards for t in tensors))
     if chosen:
@@ -128,20 +128,22 @@ def _place(
     return like_operand(held, asked) if same else asked
 
 
-def _in_16_bits(
+def _of_large(
     kernel: Callable[..., Array], operands: Sequence[Operand], dtype: DataType, picks: bool
 ) -> Shards | None:
-    """A kernel of large tensors of BFLOAT16 and numbers; None where to compute it in float32 takes less. `picks`: as `_select` does."""
+    """A kernel of large tensors and numbers as PyTorch has it, or from 16 bits to 16 bits; None where neither is worth it. `picks`: as `_select` does."""
     large = isinstance(operands[0], Tensor) and operands[0].shards.stack.size > BLOCK
-    if not large or dtype is not DataType.BFLOAT16:
+    if not large or dtype not in OF_ONE:
         return None
     if any(isinstance(operand, Tensor) and operand.dtype is not dtype for operand in operands):
         return None
     given = [operand.shards if isinstance(operand, Tensor) else _FLOAT32(operand) for operand in operands]
+    if not picks and len(operands) > 1 and not any(isinstance(operand, Tensor) for operand in operands[1:]):
+        return OF_ONE[dtype](Applied(kernel, tuple(given[1:])), given[0])
+    if dtype is not DataType.BFLOAT16:
+        return None
     if picks:
         return chosen(*given) if len(given) == 3 else None
-    if len(operands) > 1 and not any(isinstance(operand, Tensor) for operand in operands[1:]):
-        return of_one(Applied(kernel, tuple(given[1:])), given[0])
     return of_several(kernel, given)
 
 

@@ -24,7 +24,7 @@ from tt_run.runtime.kernels.activations import (
 )
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.kernels.short_stacks import of_several
-from tt_run.runtime.kernels.torch_bfloat16 import of_one
+from tt_run.runtime.kernels.torch_float32 import OF_ONE
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
@@ -78,9 +78,9 @@ def apply(
     check_unary_room(input_tensor, output_tensor)
     result = None
     another = isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype
-    if dtype is DataType.BFLOAT16 and not another:
-        result = of_one(function, shards)
-        if result is None and function in QUESTIONS:
+    if dtype in OF_ONE and not another:
+        result = OF_ONE[dtype](function, shards)
+        if result is None and function in QUESTIONS and dtype is DataType.BFLOAT16:
             result = of_several(function, (shards,))
     if result is None:
         data = shards.data
