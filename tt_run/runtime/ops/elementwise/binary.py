@@ -38,7 +38,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.values.bfloat16 import BFLOAT16
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -94,7 +94,8 @@ def apply(
     if rule.stepwise is not None and all(tensor.dtype is DataType.BFLOAT16 for tensor in tensors):
         kernel = rule.stepwise
     if activations or a_activations or b_activations:
-        on_a, on_b = _on_operand(a_activations, a), _on_operand(b_activations, b)
+        whole = tensors[0].dtype if rule.integer else None
+        on_a, on_b = _on_operand(a_activations, a, whole), _on_operand(b_activations, b, whole)
         kernel = _fused(kernel, chain(_packed(activations)), on_a, on_b)
     plain = dtype is memory_config is output_tensor is None and not nearest and _says_all(tensors)
     if plain:
@@ -248,12 +249,20 @@ def _packed(activations: Sequence[Activation]) -> Sequence[Activation]:
     return [UnaryOpType.RELU] if alone else activations
 
 
-def _on_operand(activations: Sequence[Activation], operand: Operand) -> Function | None:
-    """What is done to an operand before the kernel sees it."""
+def _on_operand(
+    activations: Sequence[Activation], operand: Operand, whole: DataType | None
+) -> Function | None:
+    """What is done to an operand before the kernel sees it, which is of integers `whole` where it has none for fractions."""
     function = chain(activations)
+    if function is not None and whole is not None:
+        return _without_fractions(function, whole)
     if function is None or len(activations) > 1 or not isinstance(operand, Tensor):
         return function
     return Unrounded(function) if operand.dtype is DataType.BFLOAT16 else function
+
+
+def _without_fractions(function: Function, dtype: DataType) -> Function:
+    return lambda x: convert(counted(function(x), x), dtype)
 
 
 def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
