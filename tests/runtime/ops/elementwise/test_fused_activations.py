@@ -17,9 +17,17 @@ from tt_run.runtime.ops.declaration.dispatch import VALUES
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 WORDS = ("activations", "input_tensor_a_activations", "input_tensor_b_activations")
-BITS = (
-    "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift logical_left_shift logical_right_shift gcd lcm"
-).split()
+BITS = [
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "logical_left_shift",
+    "logical_right_shift",
+    "gcd",
+    "lcm",
+]
 """Those of integers alone."""
 CHAINS = {
     "square": [UnaryOpType.SQUARE],
