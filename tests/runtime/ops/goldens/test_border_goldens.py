@@ -309,3 +309,22 @@ def test_goldens_of_repeated_slices_and_pooled_images() -> None:
     assert pooled(x).shape == (2, 1, 1, 5)
     assert pooled(x[0]).shape == (1, 1, 5)
     assert torch.allclose(pooled(x[0, 0]), x[0, 0].mean())
+
+
+def test_goldens_in_each_form_of_their_call() -> None:
+    x = torch.arange(42.0).reshape(6, 7)
+    cut = get_golden_function(found("slice"))
+    wanted = x[0:6:2, 1:7:3]
+    for words in ({"slice_step": [2, 3]}, {"steps": [2, 3]}):
+        assert torch.equal(cut(x, [0, 1], [6, 7], **words), wanted)
+    assert torch.equal(cut(x, slice_start=[0, 1], slice_end=[6, 7], slice_step=[2, 3]), wanted)
+    assert torch.equal(cut(x, starts=[0, 1], ends=[6, 7], steps=[2, 3]), wanted)
+    padded = get_golden_function(found("pad"))
+    wanted = torch.nn.functional.pad(x, (1, 2, 0, 3), value=5.0)
+    assert torch.equal(padded(x, [(0, 3), (1, 2)], 5.0), wanted)
+    assert torch.equal(padded(x, [(0, 3), (1, 2)], value=5.0), wanted)
+    assert torch.equal(padded(x, [9, 10], [0, 1], 5.0), wanted)
+    near = get_golden_function(found("isclose"))
+    assert near(torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1.0, 2.5])).tolist() == [True, False]
+    product = get_golden_function(found("addmm"))
+    assert torch.equal(product(torch.ones(8, 8), torch.eye(4), torch.eye(4), beta=0.0), torch.eye(4))

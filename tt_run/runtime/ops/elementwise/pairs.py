@@ -187,7 +187,7 @@ PAIRS = declare(
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
         "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True, numbers=in_bfloat16),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
-        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
+        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden=goldens.close,
         beside=larger_shards.of_pair),
     Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
         "a / b, 0 where b is 0.", integers=False, check=_check_no_nan,

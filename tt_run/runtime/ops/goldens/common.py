@@ -309,19 +309,45 @@ def concat(tensors: Sequence[Any], dim: int = 0, groups: int = 1, **_: Any) -> A
     return library().cat([part for turn in zip(*parts, strict=True) for part in turn], dim)
 
 
-def pad(x: Any, padding: Sequence[Any], value: float = 0.0, **_: Any) -> Any:
-    """`value` around the elements; None for the form with a shape."""
-    if not padding or isinstance(padding[0], int):
-        return None
+def pad(x: Any, padding: Sequence[Any], *rest: Any, value: float = 0.0, **_: Any) -> Any:
+    """`value` around the elements, which may come by place; of the form with a shape, where they begin stands before it."""
+    if padding and isinstance(padding[0], int):
+        starts, *rest_ = rest or ([0] * len(padding),)
+        padding = [(s, whole - s - inner) for s, whole, inner in zip(starts, padding, x.shape, strict=True)]
+        rest = tuple(rest_)
     flat = [n for pair in reversed(list(padding)) for n in pair]
-    return torch_function("nn.functional.pad")(x, flat, value=value)
+    return torch_function("nn.functional.pad")(x, flat, value=rest[0] if rest else value)
 
 
-def cut(x: Any, starts: Any, ends: Any, steps: Any = None, **_: Any) -> Any:
-    """A region by starts, ends and steps."""
+def cut(
+    x: Any,
+    starts: Any = None,
+    ends: Any = None,
+    steps: Any = None,
+    *,
+    slice_start: Any = None,
+    slice_end: Any = None,
+    slice_step: Any = None,
+    **_: Any,
+) -> Any:
+    """A region by starts, ends and steps, in either of their words; None for bounds that are tensors."""
+    starts, ends = slice_start if starts is None else starts, slice_end if ends is None else ends
+    steps = steps or slice_step or [1] * len(starts)
     if hasattr(starts, "dim"):
         return None
-    return x[tuple(slice(*bounds) for bounds in zip(starts, ends, steps or [1] * len(starts), strict=True))]
+    return x[tuple(slice(*bounds) for bounds in zip(starts, ends, steps, strict=True))]
+
+
+def close(
+    a: Any, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, **_: Any
+) -> Any:
+    """Where two tensors are near each other, which may be of different types."""
+    torch = library()
+    if a.dtype != b.dtype:
+        whole = torch.int32 in (a.dtype, b.dtype)
+        common = torch.float32 if whole else torch.promote_types(a.dtype, b.dtype)
+        a, b = a.to(common), b.to(common)
+    return torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def repeat(x: Any, repeats: Sequence[int], **_: Any) -> Any:
