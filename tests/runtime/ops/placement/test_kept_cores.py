@@ -185,3 +185,66 @@ def test_rows_that_tiles_make_wider_are_counted_along_the_rows_of_cores(one: Mes
     # Where only rows are added, the cores are counted as before.
     high = _put(one, _values(1, 1, 250, 256), ROW, PLACES["H4 turned"])
     assert ops.to_layout(high, TILE).memory_config() == PLACES["H4 turned"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "cut", "wanted"),
+    [
+        ((4, 8, 17, 64), _cut("H", 8, 1, 128, 64), _cut("H", 8, 1, 68, 64)),
+        ((4, 20, 50), _cut("H", 2, 1, 96, 64), _cut("H", 2, 1, 60, 50)),
+        ((1, 1, 100, 50), _cut("H", 4, 1, 64, 64), _cut("H", 4, 1, 32, 50)),
+        ((4, 60, 64), _cut("H", 3, 1, 96, 64), _cut("H", 3, 1, 96, 64)),
+        ((2, 50, 90), _cut("W", 3, 1, 128, 32), _cut("W", 3, 1, 100, 32)),
+        ((100, 40), _cut("B", 2, 2, 96, 64), _cut("B", 2, 2, 64, 32)),
+    ],
+)
+def test_cores_of_whole_matrices_keep_as_many_without_their_padding(
+    one: MeshDevice, shape: tuple[int, ...], cut: MemoryConfig, wanted: MemoryConfig
+):
+    values = _values(*shape)
+    tiles = _put(one, values, TILE, cut)
+    ends = [length - 1 for length in shape]
+    for found in (ops.to_layout(tiles, ROW), ops.untilize_with_unpadding(tiles, ends)):
+        assert found.memory_config() == wanted
+        assert np.array_equal(held(found), values)
+
+
+def test_whole_matrices_of_which_rows_are_cut_away_stay_on_their_cores(one: MeshDevice):
+    values = _values(8, 32, 64)
+    tiles = _put(one, values, TILE, _cut("H", 4, 1, 64, 64))
+    found = ops.untilize_with_unpadding(tiles, [3, 20, 40])
+    assert found.memory_config() == _cut("H", 4, 1, 42, 41)
+    assert np.array_equal(held(found), values[:4, :21, :41])
+
+
+def _pieces(x: int, y: int, *shape: int) -> MemoryConfig:
+    return MemoryConfig(buffer_type=BufferType.L1, nd_shard_spec=NdShardSpec(list(shape), _cores(x, y)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "cut", "wanted"),
+    [
+        ((2, 50, 70), _pieces(1, 1, 2, 64, 96), _cut("W", 1, 1, 100, 96)),
+        ((2, 64, 70), _pieces(2, 1, 1, 64, 96), _cut("H", 2, 1, 64, 70)),
+        ((50, 70), _pieces(3, 2, 32, 32), _cut("B", 3, 2, 32, 32)),
+    ],
+)
+def test_pieces_of_any_rank_that_are_those_of_a_matrix_leave_their_padding_as_such(
+    one: MeshDevice, shape: tuple[int, ...], cut: MemoryConfig, wanted: MemoryConfig
+):
+    values = _values(*shape)
+    found = ops.to_layout(_put(one, values, TILE, cut), ROW)
+    memory = found.memory_config()
+    assert memory == wanted
+    assert not memory.created_with_nd_shard_spec
+    assert np.array_equal(held(found), values)
+
+
+def test_pieces_of_no_matrix_take_their_padding_along(one: MeshDevice):
+    values = _values(2, 50, 70)
+    tiles = _put(one, values, TILE, _pieces(2, 2, 1, 32, 32))
+    for asked, padded in ((None, (2, 64, 96)), (_pieces(2, 1, 1, 64, 64), (2, 64, 128))):
+        found = ops.untilize(tiles, memory_config=asked)
+        assert tuple(found.padded_shape) == padded
+        assert np.array_equal(held(found), values)
+    assert tuple(ops.to_layout(tiles, ROW).padded_shape) == (2, 50, 96)

@@ -419,8 +419,11 @@ def untilize(
             memory_config = layouts.unpadded(input_tensor, kept_cores.place_of_rows(own, memory_config))
         return elements_in_rows(input_tensor, memory_config)
     rows = elements_in_rows(input_tensor, memory_config or own)
-    # What leaves its cores takes the padding along.
-    return rows if rows.is_sharded() else framing.fill_padding(rows, 0.0, tuple(input_tensor.padded_shape))
+    if rows.memory_config().shard_spec is not None:
+        return rows
+    # What leaves its cores takes the padding along, and so do pieces that are none of a matrix.
+    filled = map(max, rows.padded_shape, input_tensor.padded_shape)
+    return framing.fill_padding(rows, 0.0, tuple(filled))
 
 
 def _check_untilized_on(tensor: Tensor, place: MemoryConfig) -> None:

@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import check_filled, like_operand
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import fitted_shards, row_widths, viewed_shards
+from tt_run.runtime.ops.placement import row_widths, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing, kept_cores, layouts
 from tt_run.runtime.tensor.questions import elements_on
 from tt_run.runtime.tensor.spec import sharding
@@ -164,7 +164,7 @@ def untilize_with_unpadding(
         input_tensor, kept_cores.place_of_rows(input_tensor.memory_config(), memory_config)
     )
     if place is None:
-        place = fitted_shards.of_tiles(input_tensor, ends)
+        place = kept_cores.cut_of_rows(input_tensor, ends)
     result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)
     return result
 

@@ -199,20 +199,6 @@ def _with_length(place: MemoryConfig, dim: int, length: int) -> MemoryConfig:
     return MemoryConfig(place.memory_layout, place.buffer_type, ShardSpec(spec.grid, piece, spec.orientation))
 
 
-def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """What rows keep of the cores of the tiles that they were, without padding across the cut. None for a tensor that is not sharded."""
-    memory = _sharded(tensor)
-    fitted = None if memory is None else sharding.of_matrix(_even(tensor, memory, shape, layout=Layout.TILE))
-    if memory is None or fitted is None or fitted.shard_spec is None or memory.memory_layout is BLOCK_SHARDED:
-        return fitted
-    spec, (rows, columns) = fitted.shard_spec, _flat(shape)
-    whole = memory.memory_layout is WIDTH_SHARDED
-    piece = [rows if whole else spec.shape[0], spec.shape[1] if whole else columns]
-    return MemoryConfig(
-        fitted.memory_layout, fitted.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
-    )
-
-
 def at_least_a_tile(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:
     """A place, or the tensor's own, with pieces that are no smaller than a tile. None for what is not cut, or by pieces of any rank."""
     memory = place or tensor.memory_config()

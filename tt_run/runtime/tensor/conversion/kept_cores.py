@@ -5,6 +5,7 @@ Source: memory configurations of results and refusals of reference library 0.81.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import (
@@ -12,12 +13,16 @@ from tt_run.runtime.enums import (
     HEIGHT_SHARDED,
     WIDTH_SHARDED,
     BufferType,
+    Layout,
     ShardOrientation,
     TensorMemoryLayout,
     cpp,
 )
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
 
 MATRICES = (HEIGHT_SHARDED, WIDTH_SHARDED, BLOCK_SHARDED)
 """How a matrix is cut into pieces."""
@@ -84,6 +89,35 @@ def place_of_rows(own: MemoryConfig, asked: MemoryConfig | None) -> MemoryConfig
             hint="ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG) before",
         )
     return None if stays else asked
+
+
+def cut_of_rows(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """How the cores of tiles are cut for the rows of `shape` that they become. None for a tensor that does not lie on cores as a matrix.
+
+    A core that had several whole matrices has as many of them without their padding; else rows, or blocks, are cut anew as evenly as tiles
+    allow. Pieces of columns have all rows.
+    """
+    memory = tensor.memory_config()
+    spec = memory.shard_spec
+    if spec is None or tensor.device() is None:
+        return None
+    filled = padded_shape(tuple(shape), Layout.TILE, tensor.tile).dims
+    if not math.prod(filled):
+        return sharding.of_matrix(memory)
+    even = sharding.cut_in_two(
+        memory.memory_layout, filled, tensor.tile.edges, memory.buffer_type, spec.grid, spec.orientation
+    ).shard_spec
+    assert even is not None
+    (high, wide), (*outer, columns) = even.shape, shape
+    if memory.memory_layout is WIDTH_SHARDED:
+        high = math.prod(outer)
+    elif memory.memory_layout is HEIGHT_SHARDED:
+        matrices, left = divmod(spec.shape[0], (1, *tensor.padded_shape)[-2])
+        high = matrices * (1, *shape)[-2] if matrices > 1 and not left else high
+        wide = columns
+    return MemoryConfig(
+        memory.memory_layout, memory.buffer_type, ShardSpec(even.grid, [high, wide], even.orientation)
+    )
 
 
 def _check_asked(own: MemoryConfig, asked: MemoryConfig) -> None:

@@ -107,7 +107,10 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
         fills = layout is Layout.TILE or padded == tensor.shape
         return asked if fills else unpadded(tensor, kept_cores.place_of_rows(own, asked))
     if own.created_with_nd_shard_spec and asked is None:
-        return sharding.of_matrix(own) if layout is Layout.TILE else None
+        if layout is Layout.TILE:
+            return sharding.of_matrix(own)
+        if padded == tensor.shape:
+            return None
     if layout is Layout.TILE:
         sharding.check_alignment(spec, layout, tensor.tile.edges)
         sharding.on_cores(own, padded.dims, layout, tensor.tile.edges)
@@ -117,9 +120,10 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     check_unbatched(tensor, asked)
     if padded == tensor.shape and asked not in (None, own):
         return asked
-    place = kept_cores.place_of_rows(own, asked) if padded != tensor.shape else None
+    if padded != tensor.shape:
+        return kept_cores.place_of_rows(own, asked) or kept_cores.cut_of_rows(tensor, tensor.shape)
     *outer, columns = tensor.shape
-    return place or sharding.reaching(own, math.prod(outer), columns)
+    return sharding.reaching(own, math.prod(outer), columns)
 
 
 def check_pieces(own: MemoryConfig, layout: Layout, tile: Tile) -> None:
