@@ -121,7 +121,7 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     if padded == tensor.shape and asked not in (None, own):
         return asked
     if padded != tensor.shape:
-        return kept_cores.place_of_rows(own, asked) or kept_cores.cut_of_rows(tensor, tensor.shape)
+        return kept_cores.place_of_rows(own, asked) or kept_cores.cut_of_rows(tensor, tensor.shape.dims)
     *outer, columns = tensor.shape
     return sharding.reaching(own, math.prod(outer), columns)
 
