@@ -13,11 +13,20 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, held, message, put
 from tt_run.runtime import catalog, events
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice, MeshShape
+from tt_run.runtime.ops.declaration import dispatch
 from tt_run.runtime.ops.declaration.argument_kinds import kinds_of
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.creation.from_shape import arange, full
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 
 
 def test_a_wrong_keyword_lists_the_signatures(one: MeshDevice):
@@ -344,6 +353,45 @@ def test_a_sequence_is_known_with_its_numbers(one: MeshDevice):
             ops.sum(tensor, [0.0, 1])
         with pytest.raises(TypeError, match="incompatible function arguments"):
             ops.sum(tensor, {0, 1})
+
+
+def test_words_by_name_are_known_with_their_values(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
+    """Places, types, flags and texts; a call that is known asks no rule again, one that differs in a word does."""
+    tensor, whole = put(one, np.ones((32, 64)), BF16), put(one, np.ones((32, 64)), I32)
+    places = {DRAM_MEMORY_CONFIG: BufferType.DRAM, L1_MEMORY_CONFIG: BufferType.L1}
+    for _ in range(2):
+        for place, buffer in places.items():
+            added = ops.add(tensor, tensor, memory_config=place)
+            assert added.memory_config().buffer_type is buffer and added.dtype is BF16
+            assert ops.add(tensor, tensor, memory_config=place, dtype=F32).dtype is F32
+        assert list(ops.sum(tensor, dim=1, keepdim=True).shape) == [32, 1]
+        assert list(ops.sum(tensor, dim=1, keepdim=False).shape) == [32]
+        assert list(ops.sum(tensor, dim=0, keepdim=1 > 0).shape) == [1, 64]
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ops.sum(tensor, dim=1, keepdim=1)
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ops.add(tensor, tensor, memory_config="DRAM")
+        with pytest.raises(RuntimeError, match="Mixed dtype"):
+            ops.add(tensor, whole, memory_config=DRAM_MEMORY_CONFIG)
+    monkeypatch.setattr(dispatch.FastOperation, "_checked", lambda *_: pytest.fail("asked again"))
+    ops.add(tensor, tensor, memory_config=MemoryConfig(buffer_type=BufferType.L1))
+    with pytest.raises(pytest.fail.Exception, match="asked again"):
+        ops.add(tensor, tensor, memory_config=L1_MEMORY_CONFIG, dtype=BF16)
+
+
+def test_what_a_call_writes_is_looked_at_each_time(one: MeshDevice):
+    tensor, room = put(one, np.ones((32, 32)), BF16), put(one, np.zeros((32, 32)), BF16)
+    for _ in range(2):
+        assert held(ops.add(tensor, tensor, output_tensor=room))[0, 0] == 2
+    other = put(one, np.zeros((64, 32)), BF16)
+    with pytest.raises(RuntimeError):
+        ops.add(tensor, tensor, output_tensor=other)
+    pieces = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, ShardSpec(
+        CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), (32, 32), ShardOrientation.ROW_MAJOR,
+    ))  # fmt: skip
+    for _ in range(2):
+        assert ops.add(tensor, tensor, memory_config=pieces).is_sharded()
+    assert not dispatch._alike((tensor, tensor), {"memory_config": pieces})
 
 
 def test_a_queue_and_a_cache_that_refuse_do_so_for_calls_that_are_known(one: MeshDevice):

@@ -12,6 +12,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
@@ -31,8 +32,10 @@ from tt_run.runtime.ops.declaration.places import PLACES, at_rest, check_places
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, spelled_as_usual
 from tt_run.runtime.queues import check_queue, issuing, taken_queue
 from tt_run.runtime.tensor.late_methods import late_methods
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.values.dtypes import stored_dtype
 
 _UNION = re.compile(rf"\b(?:{'|'.join(UNIONS)})\b")
@@ -181,13 +184,18 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         return self.name.rpartition(".")[2]
 
     def _checked(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as the function gets them. Raises what the rules of kinds, layouts, types and places refuse."""
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], key: tuple[object, ...]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[object, ...]]:
+        """The arguments as the function gets them, and the key of such calls, none where they are not those that were given. Raises what the rules
+        of kinds, layouts, types and places refuse.
+        """
         if kwargs or len(args) > 1:
+            given = args, kwargs
             args, kwargs = (self.kinds or self._learned()).taken(args, kwargs)
+            if args is not given[0] or kwargs is not given[1]:
+                key = ()
         if not self.ruled:
-            return args, kwargs
+            return args, kwargs, key
         names = (self.kinds or self._learned()).names
         if self.layouts:
             check_layouts(self.short_name, self.layouts, names, args, kwargs)
@@ -195,7 +203,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             check_types(self.short_name, self.types, names, args, kwargs)
         if self.places and (kwargs or self.placed or not at_rest(args)):
             check_places(self.places, names, args, kwargs)
-        return args, kwargs
+        return args, kwargs, key
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.direct and not self._on_queue(kwargs):
@@ -206,11 +214,11 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                     return self(*args, **kwargs)
             if self.spellings is not None:
                 kwargs = spelled_as_usual(self.spellings, kwargs)
-        key = () if kwargs or self.may_keep else _alike(args)
+        key = () if self.may_keep else _alike(args, kwargs)
         known = self.passed.get(key)
         try:
             if known is None:
-                args, kwargs = self._checked(args, kwargs)
+                args, kwargs, key = self._checked(args, kwargs, key)
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
@@ -282,7 +290,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             if len(self.passed) >= _MOST_PASSED:
                 self.passed.clear()
             # Keys have specs by their identity: the entry keeps those alive.
-            self.passed[key] = program, tuple(value.spec for value in args if isinstance(value, Tensor))
+            tensors = (*args, *kwargs.values()) if kwargs else args
+            self.passed[key] = program, tuple(value.spec for value in tensors if isinstance(value, Tensor))
         self._use(device, program)
 
     def program(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
@@ -388,11 +397,13 @@ def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
 _MOST_PASSED = 1024
 _PLAIN = frozenset({int, float})
 _ONLY_INT = frozenset({int})
+_NAMED = frozenset({int, float, bool, str, type(None)})
+"""Of values that a key has by name."""
 
 
-def _alike(args: tuple[Any, ...]) -> tuple[object, ...]:
-    """What all calls share that the rules take and that are one program: specs of device tensors, by identity, numbers and sequences of
-    whole ones; nothing for a call of anything else.
+def _alike(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[object, ...]:
+    """What all calls share that the rules take and that are one program: specs of device tensors, by identity, numbers, sequences of whole ones,
+    and by name words and places, too; nothing for a call of anything else, or one that writes a tensor.
     """
     found: list[object] = []
     for value in args:
@@ -405,6 +416,19 @@ def _alike(args: tuple[Any, ...]) -> tuple[object, ...]:
             found.append((kind, *value))
         else:
             return ()
+    if kwargs and found:
+        for word, value in kwargs.items():
+            kind = type(value)
+            if kind in _NAMED or isinstance(value, Enum):
+                found.append((word, kind, value))
+            elif kind is WormholeComputeKernelConfig:  # of which nothing is asked but its kind
+                found.append((word, kind))
+            elif kind is MemoryConfig and (place := value.known_by()) is not None:
+                found.append((word, place))
+            elif kind is Tensor and value._device is not None and word not in OUTPUTS:
+                found.append((word, id(value._spec)))
+            else:
+                return ()
     return tuple(found)
 
 

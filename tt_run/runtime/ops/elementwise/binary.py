@@ -97,9 +97,12 @@ def apply(
         whole = tensors[0].dtype if rule.integer else None
         on_a, on_b = _on_operand(a_activations, a, whole), _on_operand(b_activations, b, whole)
         kernel = _fused(kernel, chain(_packed(activations)), on_a, on_b)
-    plain = dtype is memory_config is output_tensor is None and not nearest and _says_all(tensors)
+    place = None if memory_config is None else memory_config.known_by()
+    asked = dtype, place
+    plain = output_tensor is None and not nearest and (place is None) is (memory_config is None)
+    plain = plain and _says_all(tensors)
     if plain:
-        known = _outcomes.get((id(rule), id(tensors[0].spec), id(tensors[-1].spec), len(tensors)))
+        known = _outcomes.get((id(rule), id(tensors[0].spec), id(tensors[-1].spec), len(tensors), *asked))
         if known is not None:
             outcome = known[0]
             return _settled(outcome, tensors, computed(kernel, outcome.dtype, outcome.compute, a, b), None)
@@ -122,8 +125,8 @@ def apply(
     in_rows = made is Layout.ROW_MAJOR and dtype in BLOCK_FLOATS and output_tensor is None
     layout = None if made is tensors[0].layout else made
     outcome = Outcome(DataType.BFLOAT16 if in_rows else dtype, compute, layout, memory_config)
-    if plain:
-        _remember(outcome, rule, tensors)
+    if plain and not in_rows:
+        _remember(outcome, rule, tensors, asked)
     return _settled(outcome, tensors, shards, output_tensor)
 
 
@@ -169,23 +172,28 @@ def _typed(
     return dtype, _FLOAT32 if real else stored_dtype(own), a, b
 
 
-_outcomes: dict[tuple[int, int, int, int], tuple[Outcome, BinaryFunction, TensorSpec, TensorSpec]] = {}
-"""Of rules and specs, by their identities, which an entry keeps: programs make calls of the same ones over and over."""
+_Asked = tuple[DataType | None, tuple[object, ...] | None]
+_outcomes: dict[
+    tuple[int, int, int, int, DataType | None, tuple[object, ...] | None],
+    tuple[Outcome, BinaryFunction, TensorSpec, TensorSpec],
+] = {}
+"""Of rules and specs, by their identities, which an entry keeps, and of what is asked for: programs make the same calls over and over."""
 
 
 def _says_all(tensors: Sequence[Tensor]) -> bool:
-    """Whether the outcome of a call that asks for nothing follows from the specs: with a number, where it cannot leave the integers."""
+    """Whether the outcome of a call follows from the specs and from what it asks for: with a number, where it cannot leave the integers."""
     first = tensors[0]
     if type(first) is not Tensor:
         return False
     return type(tensors[1]) is Tensor if len(tensors) == 2 else is_float(first.dtype)
 
 
-def _remember(outcome: Outcome, rule: BinaryFunction, tensors: Sequence[Tensor]) -> None:
+def _remember(outcome: Outcome, rule: BinaryFunction, tensors: Sequence[Tensor], asked: _Asked) -> None:
     one, other = tensors[0].spec, tensors[-1].spec
     if len(_outcomes) >= 4096:
         _outcomes.clear()
-    _outcomes[id(rule), id(one), id(other), len(tensors)] = outcome, rule, one, other
+    key = (id(rule), id(one), id(other), len(tensors), *asked)
+    _outcomes[key] = outcome, rule, one, other
 
 
 def _settled(

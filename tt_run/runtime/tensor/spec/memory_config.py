@@ -176,6 +176,10 @@ class MemoryConfig(metaclass=Native):
             return self.nd_shard_spec == other.nd_shard_spec
         return self.shard_spec == other.shard_spec
 
+    def known_by(self) -> tuple[object, ...] | None:
+        """What tells it from others, where it names no pieces: those may be many, and may change."""
+        return None if self.shard_spec or self.nd_shard_spec else self._place()
+
     def _place(self) -> tuple[object, ...]:
         allocated = self.per_core_allocation, self.range_lockstep_allocation
         return self.memory_layout, self.buffer_type, allocated
