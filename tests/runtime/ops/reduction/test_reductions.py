@@ -304,3 +304,12 @@ def test_numbers_of_several_devices_are_no_row_to_normalise(mesh: MeshDevice):
     assert all(held(ops.alt_complex_rotate90(number), d) == 0 for d in range(8))
     odd = ops.alt_complex_rotate90(put(mesh, np.float32([[1, 2, 3], [4, 5, 6]])))
     assert held(odd).tolist() == [[-2, 1, 0], [-5, 4, 0]]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_running_sums_and_products_that_overflow_are_infinite(one: MeshDevice, dim: int):
+    """Nothing is told of it: a warning would end a program that takes warnings for errors."""
+    x = np.full((4, 4), 2e38, np.float32)
+    for name in ("cumsum", "cumprod"):
+        found = np.moveaxis(held(getattr(ops, name)(put(one, x), dim)), dim, 0)
+        assert (found[0] == np.float32(2e38)).all() and np.isinf(found[1:]).all()

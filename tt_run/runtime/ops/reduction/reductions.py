@@ -407,7 +407,8 @@ def _running(
             return convert_each(stack.copy(), target)  # a number has nothing before it
         forward = np.flip(stack, axis) if reverse else stack
         wide = np.float32 if stack.dtype.kind == "f" else np.int64
-        values = _accumulated(function, forward, axis, np.dtype(wide))
+        with np.errstate(all="ignore"):  # what overflows is infinite, as on a device
+            values = _accumulated(function, forward, axis, np.dtype(wide))
         return convert(np.ascontiguousarray(np.flip(values, axis) if reverse else values), target)
 
     return settle((tensor,), shards.map(compute), target, **options)
