@@ -30,6 +30,7 @@ from tt_run.runtime.guard.signature import code_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.ops import to_memory_config
+from tt_run.runtime.ops.attention.caches import fill_cache
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import (
     ReplicateTensorToMesh,
@@ -118,6 +119,23 @@ def test_replicas_count_once_per_device_and_are_stored_once(device, axis):
     same(shards_of(gathered), reference.expected("all_gather", MESH, [values] * 8, axis, 2))
     same(shards_of(total), reference.expected("all_reduce", MESH, [values] * 8, axis))
     assert len(gathered.shards.data) == len(total.shards.data) == 1
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_what_is_broadcast_holds_no_other_member(device, axis):
+    """Each next step would compute them all, and writing into what all devices share would not fit."""
+    tensor, _ = sharded(device, (1, 1, 32, 32), 3)
+    for found in all_broadcast(tensor, cluster_axis=axis):
+        assert len(found.shards.data) == {None: 1, 0: 4, 1: 2}[axis]
+        cache = from_torch(
+            np.zeros((1, 1, 64, 32), np.float32),
+            layout=Layout.TILE,
+            device=device,
+            mesh_mapper=ReplicateTensorToMesh(device),
+        )
+        fill_cache(cache, found, 0)
+        for kept, written in zip(cache.shards.each(), found.shards.each(), strict=True):
+            assert np.array_equal(kept[:, :, :32], written)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])

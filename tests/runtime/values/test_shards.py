@@ -71,6 +71,19 @@ def test_shards_drop_rows_that_nobody_holds() -> None:
     assert shards.compact() is shards
 
 
+@pytest.mark.parametrize(
+    ("index", "seen"),
+    [((1, 1), True), ((0, 3), True), ((1, 3, -1, 1), True), ((0, 1, 3), False), ((-1, -1), True)],
+)
+def test_rows_at_even_distances_are_seen_where_they_lie(index: tuple[int, ...], seen: bool) -> None:
+    whole = Shards(np.arange(8.0).reshape(4, 2), index)
+    left = whole.compact()
+    assert len(left.data) == len({row for row in index if row >= 0})
+    assert not len(left.data) or np.shares_memory(left.data, whole.data) is seen
+    pairs = zip(left.each(), whole.each(), strict=True)
+    assert all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
+
+
 def test_one_shard_for_each_device_the_same_array_once() -> None:
     shards = Shards.from_each([TWO, None, ONE, TWO])
     assert (shards.index, shards.data.tolist()) == ((0, -1, 1, 0), [[2], [1]])

@@ -163,12 +163,15 @@ class Shards:
         return [rows[i] if i >= 0 else None for i in self.index]
 
     def compact(self) -> Shards:
-        """The same shards without the rows of `data` that no device points to."""
+        """The same shards without the rows of `data` that no device points to; a view where those that are left lie at even distances."""
         used = sorted({row for row in self.index if row >= 0})
         if len(used) == len(self.data) or self.bare:
             return self
         number = {row: i for i, row in enumerate(used)}
-        return Shards(self.data[used], tuple(number.get(row, -1) for row in self.index))
+        first, step = (used or [0])[0], used[1] - used[0] if len(used) > 1 else 1
+        evenly = slice(first, first + len(used) * step, step)
+        data = self.data[evenly if used == [*range(len(self.data))[evenly]] else used]
+        return Shards(data, tuple(number.get(row, -1) for row in self.index))
 
     def over(self, held: Shards) -> Shards:
         """These shards, and those of `held` on devices that have none of these."""

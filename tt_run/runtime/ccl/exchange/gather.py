@@ -109,13 +109,13 @@ def _receive(source: ShardRows, plan: GatherPlan, results: Array, meanwhile: Cal
 
 
 def all_broadcast(source: ShardRows) -> list[Shards]:
-    """For each place in the groups: the shard of the member there, on every device of the group. All share one stack."""
+    """For each place in the groups: the shard of the member there, on every device of the group. All see their part of one stack."""
     found = source.everything()
     numbers = {row: i for i, row in enumerate(found)}
     stack = np.stack(list(found.values()))
     table, own = source.table, source.exchange.held[source.wire.rank]
     return [
-        Shards.unchecked(stack, tuple(numbers[table.contents[table.place[p][0]][i]] for p in own))
+        Shards.unchecked(stack, tuple(numbers[table.contents[table.place[p][0]][i]] for p in own)).compact()
         for i in range(len(source.exchange.groups[0]))
     ]
 
