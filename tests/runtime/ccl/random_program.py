@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import ttnn
+from random_kinds import MORE, MORE_OF_PYTORCH
 
 from tt_run.runtime.comm.world import Group
 
@@ -21,7 +22,7 @@ E = ttnn.experimental
 DTYPES = (ttnn.bfloat16, ttnn.bfloat16, ttnn.float32, ttnn.bfloat8_b)
 FLOATS = (ttnn.bfloat16, ttnn.float32, ttnn.bfloat8_b)
 LARGEST = 1 << 16  # elements of a shard that is worked on further
-STEPS = 14
+STEPS = 24
 
 UNARY = [
     "relu",
@@ -185,6 +186,7 @@ def convert(draw, pool, a):
 
 
 def attention(draw, pool, a):
+    a = ttnn.typecast(a, ttnn.bfloat16) if a.dtype == ttnn.float32 else a
     if draw.random() < 0.5:
         return ttnn.transformer.scaled_dot_product_attention(a, a, a, is_causal=draw.random() < 0.6)
     state = ttnn.mean(a, dim=1, keepdim=True)
@@ -277,7 +279,8 @@ def experts(draw, pool, a):
 
     chosen = np.array([draw.sample(range(number), 2) for _ in range(8 * rows)]).reshape(8, rows, 2)
     ids, table = each(chosen, ttnn.uint16), each([np.arange(number) // 2] * len(rank), ttnn.int32)
-    counts = prefill.masked_bincount(ids, table, number, 2)
+    counted = ttnn.to_layout(ttnn.reshape(ids, [rows, 2]), ttnn.TILE_LAYOUT)
+    counts = prefill.masked_bincount(counted, table, number, 2)
     starts, total, region, _ = prefill.offset_cumsum(counts, axis, 1, 2, ttnn.DRAM_MEMORY_CONFIG)
     tokens = ttnn.reshape(ttnn.slice(a, [0, 0, 0, 0], [1, 1, rows, width]), [1, rows, width])
     tokens = ttnn.to_layout(ttnn.typecast(tokens, ttnn.bfloat16), ttnn.ROW_MAJOR_LAYOUT)
@@ -327,16 +330,22 @@ def image(draw, pool, a):
         found = ttnn.avg_pool2d(
             flat, *sizes.values(), words["kernel_size"], words["stride"], words["padding"]
         )
-    return ttnn.to_layout(found, ttnn.TILE_LAYOUT)
+    # Off the cores, whose pieces are no tiles.
+    return ttnn.to_layout(ttnn.to_memory_config(found, ttnn.DRAM_MEMORY_CONFIG), ttnn.TILE_LAYOUT)
 
 
 KINDS = [
     *(unary, unary, binary, binary, binary, product, product, reduction, running, normal, normal),
     *(movement, movement, choosing, convert, attention, chance),
     *(gather, scatter, scatter, total, total, partition, exchange, send),
-    *(fused_norm, scores, experts),
-    *([gradient, gradient, image] if "--torch" in sys.argv else []),
+    *(fused_norm, scores, experts, *MORE),
+    *([gradient, gradient, image, *MORE_OF_PYTORCH] if "--torch" in sys.argv else []),
 ]
+
+
+def made(result):
+    """The tensors of a result."""
+    return [t for t in (result if isinstance(result, (list, tuple)) else [result]) if t is not None]
 
 
 def held(tensor):
@@ -360,10 +369,11 @@ def run(seed):
                 "refused", seed, step, told, str(error).partition("info:")[2][:90].strip().replace("\n", " ")
             )
             continue
-        for place, content in held(result):
+        for place, content in (each for tensor in made(result) for each in held(tensor)):
             digests[place].update(content)
             if "--steps" in sys.argv:
                 print("step", seed, step, place, hashlib.sha256(content).hexdigest()[:12], told)
+        result = made(result)[0]
         if result.dtype in FLOATS and len(result.shape) == 4 and result.logical_volume() <= LARGEST:
             pool[draw.randrange(len(pool))] = result
     for place, digest in digests.items():
