@@ -113,6 +113,18 @@ def part(x, dim, memory):
     return mesh_partition(x, dim, 1, memory_config=memory)
 
 
+def test_rows_on_cores_are_not_cut_anew(mesh):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+    cut = MemoryConfig(
+        TensorMemoryLayout.HEIGHT_SHARDED,
+        BufferType.L1,
+        ShardSpec(cores, [128, 8], ShardOrientation.ROW_MAJOR),
+    )
+    rows = from_torch(np.zeros((4, 4, 8, 8), np.float32), DataType.BFLOAT16, device=mesh, memory_config=cut)
+    with pytest.raises(RuntimeError, match="Slice reshard does not support sharded input tensors"):
+        reshard(rows, 0)
+
+
 @pytest.mark.parametrize(
     ("call", "args", "shape", "layout", "refused"),
     [

@@ -34,7 +34,7 @@ def check_neighbor_pad(tensor: Tensor, dims: Sequence[int]) -> None:
 
 
 def check_slice_reshard(tensor: Tensor, dim: int) -> None:
-    """Raises RuntimeError for tiles and for another dimension than the first."""
+    """Raises RuntimeError for tiles, for rows on cores and for another dimension than the first."""
     if isinstance(dim, int) and dim != 0:
         raise fatal(
             f"Error, neighbor pad currently only supports sharding dim 0, provided {dim % 2**32}",
@@ -42,6 +42,11 @@ def check_slice_reshard(tensor: Tensor, dim: int) -> None:
             hint="ttnn.permute brings the dimension to the front",
         )
     _check_rows(tensor)
+    if tensor.is_sharded():
+        raise fatal(
+            "Slice reshard does not support sharded input tensors.",
+            hint="ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before",
+        )
     if tensor.shape.rank < 3:
         raise throw(
             f"ShapeBase[] index out of range. 2 not in [-4, {tensor.shape.rank})",
