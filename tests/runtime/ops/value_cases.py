@@ -204,7 +204,8 @@ _enter(
     *_each((-1,), "dim", shapes=((2, 3, 33),)),
     Call(shapes=((5, 34),), keywords={"dim": 0, "keepdim": True}),
 )
-_enter("std_hw var_hw normalize_hw normalize_global", Call(shapes=((2, 3, 33, 40),), steps=256))
+_enter("std_hw var_hw normalize_hw", Call(shapes=((2, 3, 33, 40),), steps=256))
+_enter("normalize_global", Call(shapes=((2, 3, 32, 64),), steps=256))
 _enter("cumsum cumprod", *(Call(low=0.7, high=1.3, arguments=(d,), steps=64, tiles=True) for d in (0, -1)))
 _enter(
     "cumsum", Call(low=0.7, high=1.3, arguments=(0,), keywords={"reverse_order": True}, steps=64, tiles=True)

@@ -135,7 +135,7 @@ def reduce_scatter(
     compute_kernel_config: Any = None,
     use_l1_small_for_semaphores: bool = False,
 ) -> Tensor:
-    """Sum the shards of each group in device order; device i of the group keeps slice i of `dim`.
+    """Sum the shards of floats of each group in device order; device i of the group keeps slice i of `dim`.
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """

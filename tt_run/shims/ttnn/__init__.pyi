@@ -1408,7 +1408,7 @@ def nonzero(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None
     """How many elements of the shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, 4 * volume]."""
     ...
 def normalize_global(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The shard less its mean, divided by its standard deviation."""
+    """The shard less its mean, divided by its standard deviation; of tiles with their padding, which the result has as elements."""
     ...
 def normalize_hw(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Each matrix less its mean, divided by its standard deviation."""
@@ -1519,7 +1519,7 @@ def reciprocal_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config:
     """The gradient of `reciprocal`'s operand."""
     ...
 def reduce_scatter(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, intermediate_memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Any = None, chunks_per_sync: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, compute_kernel_config: _Any = None, use_l1_small_for_semaphores: bool = False) -> _Tensor:
-    """Sum the shards of each group in device order; device i of the group keeps slice i of `dim`."""
+    """Sum the shards of floats of each group in device order; device i of the group keeps slice i of `dim`."""
     ...
 def reduce_to_root(input_tensor_l: _Tensor, input_tensor_s: _Tensor, input_tensor_m: _Tensor, root_coord: _MeshCoordinate, *, scale_fp32: float = 1.0, topology: _Any = _Topology.Linear, output_tensor_l: _Tensor | None = None, output_tensor_s: _Tensor | None = None, output_tensor_m: _Tensor | None = None, intermediate_tensor: _Tensor | None = None, input_mux_cores: _Sequence[_Any] | None = None) -> list[_Tensor]:
     """The attention output l/s, the sum s and the maximum m over the keys of all four devices, as [l, s, m] on the root."""

@@ -34,7 +34,7 @@ def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receive
     """Copy one device's shard to another device. The other shards are those of `output_tensor`, zeros without one."""
     ...
 def reduce_scatter(input_tensor: _Tensor, dim: int, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, intermediate_memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, num_links: int | None = None, topology: _Any = None, chunks_per_sync: int | None = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, compute_kernel_config: _Any = None, use_l1_small_for_semaphores: bool = False) -> _Tensor:
-    """Sum the shards of each group in device order; device i of the group keeps slice i of `dim`."""
+    """Sum the shards of floats of each group in device order; device i of the group keeps slice i of `dim`."""
     ...
 def reduce_to_root(input_tensor_l: _Tensor, input_tensor_s: _Tensor, input_tensor_m: _Tensor, root_coord: _MeshCoordinate, *, scale_fp32: float = 1.0, topology: _Any = _Topology.Linear, output_tensor_l: _Tensor | None = None, output_tensor_s: _Tensor | None = None, output_tensor_m: _Tensor | None = None, intermediate_tensor: _Tensor | None = None, input_mux_cores: _Sequence[_Any] | None = None) -> list[_Tensor]:
     """The attention output l/s, the sum s and the maximum m over the keys of all four devices, as [l, s, m] on the root."""

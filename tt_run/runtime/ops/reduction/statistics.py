@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.ops.declaration import families
@@ -21,12 +21,14 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards
 from tt_run.runtime.ops.reduction.choice_checks import check_ema
 from tt_run.runtime.tensor.borders.arrays import to_torch
+from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 
@@ -150,15 +152,29 @@ STATISTICS = declare(
     Row("normalize_hw", _ONE, lambda x: _normalized(x, _last_two(x)),
         "Each matrix less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal((-2, -1)),
         check=_check_matrices),
-    Row("normalize_global", _ONE, lambda x: _normalized(x, range(x.ndim - 1)),
-        "The shard less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal(None),
-        check=_check_batches),
     Row("var_hw", _ONE, _variance_hw, "The variance of each matrix over whole tiles: [N, C, 1, 1].",
         integers=False, layout=Layout.TILE, golden=_golden_hw(False), check=_check_matrices, place=_of_matrices),
     Row("std_hw", _ONE, lambda x: np.sqrt(_variance_hw(x)),
         "The standard deviation of each matrix over whole tiles: [N, C, 1, 1].", integers=False, layout=Layout.TILE, golden=_golden_hw(True),
         check=_check_matrices, place=_of_matrices),
     engine=stacks,
+)  # fmt: skip
+
+
+def _with_padding(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
+) -> tuple[list[Shards], bool]:
+    """`stacks` of tiles with their padding, which the result then has as elements."""
+    whole = given[0].derive(framing.frame_of(given[0])) if given[0].layout is Layout.TILE else given[0]
+    return stacks(function, [whole, *values[1:]], [whole], target)
+
+
+GLOBAL = declare(
+    families.REDUCTION,
+    Row("normalize_global", _ONE, lambda x: _normalized(x, range(x.ndim - 1)),
+        "The shard less its mean, divided by its standard deviation; of tiles with their padding, which the result has as elements.",
+        integers=False, layout=Layout.TILE, golden=_golden_normal(None), check=_check_batches),
+    engine=_with_padding,
 )  # fmt: skip
 
 MOVING = declare(
