@@ -11,14 +11,15 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import cores
-from tests.runtime.ops.tensors import BF16, ROW, U32, put
-from tt_run.runtime.enums import BufferType
+from tests.runtime.ops.tensors import BF16, ROW, TILE, U32, put
+from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
+    ShardSpec,
 )
 
 PIECES = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 32, 64], cores((1, 0))))
@@ -131,3 +132,79 @@ def test_rows_in_pieces_that_are_no_tiles(one: MeshDevice, name: str) -> None:
     rows = ops.to_memory_config(put(one, np.ones((1, 1, 32, 64)), BF16, ROW), pieces)
     with pytest.raises(RuntimeError, match=r"Physical shard shape Shape\(\[1, 1, 16, 32\]\) must be tile"):
         named(name)(rows, rows, *((2.0,) if name == "addalpha" else ()))
+
+
+def _pieces(shape: list[int], x: int, y: int) -> MemoryConfig:
+    return MemoryConfig(BufferType.L1, NdShardSpec(shape, cores((x, y))))
+
+
+# Pieces of no matrix, and some that are those of one as well.
+IN_PIECES = {
+    "four": ((2, 4, 64, 64), _pieces([1, 1, 32, 64], 2, 1)),
+    "three": ((2, 64, 128), _pieces([1, 64, 32], 1, 1)),
+    "rows": ((4, 64, 64), _pieces([2, 64, 64], 1, 0)),
+    "columns": ((2, 2, 64, 64), _pieces([2, 2, 64, 32], 1, 0)),
+}
+SPREAD = "spread"
+
+
+@pytest.mark.parametrize(
+    ("held", "layout", "name", "arguments", "wanted"),
+    [
+        ("four", TILE, "split", (1, 0), SPREAD),
+        ("four", ROW, "split", (32, -1), SPREAD),
+        ("three", TILE, "split", (32, 1), SPREAD),
+        ("four", TILE, "chunk", (2, 1), [1, 1, 32, 64]),
+        ("three", TILE, "chunk", (2, 1), [1, 32, 32]),
+        ("four", ROW, "chunk", (2, 2), [1, 1, 16, 64]),
+        ("rows", TILE, "chunk", (2, 1), [64, 64]),
+        ("columns", TILE, "chunk", (2, 2), [128, 32]),
+        ("four", TILE, "glu", (), [1, 1, 32, 32]),
+        ("four", ROW, "glu", (), [1, 1, 32, 32]),
+        ("four", TILE, "repeat_interleave", (2, 0), SPREAD),
+        ("four", ROW, "repeat_interleave", (2, 1), [1, 2, 32, 64]),
+        ("four", ROW, "repeat_interleave", (2, 3), [1, 1, 32, 128]),
+        ("three", ROW, "repeat_interleave", (2, 1), SPREAD),
+        ("rows", ROW, "repeat_interleave", (2, 1), SPREAD),
+        ("three", TILE, "unsqueeze_to_4D", (), [1, 1, 64, 32]),
+        ("rows", TILE, "softmax", (), [128, 64]),
+        ("rows", TILE, "pow", (2.0,), [128, 64]),
+        ("columns", ROW, "pow", (2.0,), [256, 32]),
+        ("rows", TILE, "empty_like", (), [2, 64, 64]),
+        ("columns", TILE, "view", ((2, 2, 64, 64),), [2, 2, 64, 32]),
+        ("rows", ROW, "experimental.view", ((4, 64, 64),), [2, 64, 64]),
+    ],
+)
+def test_pieces_of_results(
+    one: MeshDevice, held: str, layout: Any, name: str, arguments: tuple[Any, ...], wanted: Any
+) -> None:
+    shape, place = IN_PIECES[held]
+    values = np.arange(np.prod(shape)).reshape(shape) % 7
+    tensor = ops.to_memory_config(put(one, values, BF16, layout), place)
+    found = named(name)(tensor, *arguments)
+    for result in found if isinstance(found, list) else [found]:
+        memory = result.memory_config()
+        pieces = memory.nd_shard_spec
+        assert (SPREAD if pieces is None else list(pieces.shard_shape)) == wanted
+        assert memory.created_with_nd_shard_spec is (pieces is not None and len(wanted) > 2)
+
+
+def test_a_row_or_matrix_of_pieces_has_pieces_of_fewer_dimensions(one: MeshDevice) -> None:
+    shape, place = IN_PIECES["three"]
+    matrix = ops.to_memory_config(put(one, np.ones(shape), BF16), place)[0]
+    assert list(matrix.memory_config().nd_shard_spec.shard_shape) == [64, 32]
+    assert matrix.memory_config().memory_layout is TensorMemoryLayout.WIDTH_SHARDED
+
+
+@pytest.mark.parametrize("shape", [(128, 64), (4, 32, 64), (2, 2, 2, 16, 64)])
+def test_rows_on_cores_that_are_repeated_apart_leave_them(one: MeshDevice, shape: tuple[int, ...]) -> None:
+    cut = MemoryConfig(
+        TensorMemoryLayout.HEIGHT_SHARDED,
+        BufferType.L1,
+        ShardSpec(cores((1, 0)), [64, 64], ShardOrientation.ROW_MAJOR),
+    )
+    rows = ops.to_memory_config(put(one, np.arange(np.prod(shape)).reshape(shape) % 7, BF16, ROW), cut)
+    found = ops.repeat_interleave(rows, 2, 0)
+    assert found.memory_config() == DRAM_MEMORY_CONFIG
+    same = ops.repeat_interleave(ops.reshape(rows, (1, 1, 128, 64)), 2, 2)
+    assert same.memory_config().shard_spec.shape == [128, 64]

@@ -423,7 +423,7 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
         starts = [piece * size * (d == axis) for d in range(len(input_tensor.shape))]
         if _by_rows(input_tensor, starts, (1,)):
             fitted_shards.of_rows(input_tensor, _part(input_tensor, axis, each))
-    places = [fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each)) for each in sizes]
+    places = [asked_shards.of_part(input_tensor, None, _part(input_tensor, axis, each)) for each in sizes]
     return _pieces(input_tensor, axis, sizes, places)
 
 

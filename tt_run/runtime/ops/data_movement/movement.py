@@ -218,7 +218,8 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
             hint="ttnn.reshape(input_tensor, shape)",
         )
     if wanted == tuple(input_tensor.shape):
-        return moved(input_tensor, lambda s: s, None, view=True)
+        place = input_tensor.memory_config() if input_tensor.is_sharded() else None
+        return moved(input_tensor, lambda s: s, place, view=True)
     return seen_as(input_tensor, wanted)
 
 
@@ -311,7 +312,12 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
     if wanted == list(shape):
         return input_tensor.alias()
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=stays(input_tensor, wanted))
+    stayed = stays(input_tensor, wanted)
+    pieces = input_tensor.is_sharded() and input_tensor.memory_config().shard_spec is None
+    place = None
+    if pieces or not stayed:
+        place = asked_shards.of_reshape(input_tensor, None, wanted, stayed)
+    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), place, view=stayed)
 
 
 @operation("ttnn.unsqueeze", family=families.MOVEMENT, golden="unsqueeze")
@@ -337,7 +343,10 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
         raise fatal("Tensor rank is greater than 4", hint=f"it is {len(tensor.shape)}")
     if not missing:
         return tensor.alias()
-    return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]), view=True)
+    wanted = (1,) * missing + tuple(tensor.shape)
+    pieces = tensor.is_sharded() and tensor.memory_config().shard_spec is None
+    place = asked_shards.of_reshape(tensor, None, wanted, True) if pieces else None
+    return moved(tensor, lambda s: s.reshape(len(s), *wanted), place, view=True)
 
 
 @operation("ttnn.pad", family=families.MOVEMENT, golden=goldens.pad)

@@ -113,4 +113,6 @@ def experimental_view(
     sizes = (*others, *(size for size in (C, H, W) if size is not None))
     given = (shape, *sizes) if isinstance(shape, int) else shape
     wanted = movement.resolve_shape(given, tuple(input_tensor.shape))
+    if wanted == tuple(input_tensor.shape) and input_tensor.is_sharded():
+        return movement.moved(input_tensor, lambda s: s, input_tensor.memory_config(), view=True)
     return movement.seen_as(input_tensor, wanted)

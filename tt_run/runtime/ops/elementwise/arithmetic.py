@@ -325,7 +325,13 @@ def pow(
         )
     if memory_config is None and output_tensor is None and not isinstance(exponent, Tensor):
         held = input_tensor.memory_config() if isinstance(input_tensor, Tensor) else None
-        memory_config = held if held is not None and held.created_with_nd_shard_spec else None
+        memory_config = (
+            held
+            if held is not None
+            and held.created_with_nd_shard_spec
+            and (held.shard_spec is None or isinstance(exponent, int))
+            else None
+        )
     rule = _WHOLE_POWER if whole else _POWER
     return apply(rule, input_tensor, exponent, dtype, memory_config, output_tensor, *fused)
 

@@ -15,7 +15,7 @@ from tt_run.runtime.kernels.bfloat16_tables import Unrounded
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.operands import axis_of
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import asked_shards
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -60,7 +60,7 @@ def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
 
 def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:
     shape = _extent(given[0])
-    return fitted_shards.of_half(given[0], [*shape[:-1], shape[-1] // 2])
+    return asked_shards.of_half(given[0], [*shape[:-1], shape[-1] // 2])
 
 
 def _gated(function: Any) -> Any:

@@ -20,6 +20,7 @@ from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.normalisation import softmax_rows
 from tt_run.runtime.ops.placement import viewed_shards
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -78,6 +79,9 @@ def softmax(
         viewed_shards.of_view(
             input_tensor, tuple(input_tensor.shape)
         )  # how the result is left without padding
+    if memory_config is None and input_tensor.is_sharded() and len(input_tensor.shape) < 4:
+        # It is seen as four dimensions before, which names pieces of a matrix as such.
+        memory_config = sharding.of_matrix(input_tensor.memory_config())
     written = _written(numeric_stable)
     function = written or softmax_rows.stable
 

@@ -97,6 +97,7 @@ def of_part(
     if (
         memory_config is None
         and held.created_with_nd_shard_spec
+        and (held.shard_spec is None or len(shape) == 2)
         and pieces is not None
         and 2 <= len(pieces.shard_shape) <= len(shape)
         and 0 not in shape
@@ -110,6 +111,14 @@ def of_part(
     if any(old % new for old, new in zip(before, after, strict=True)):
         return scaled_shards.spread_in_tiles(tensor, memory_config, shape)
     return reordered_shards.of_size(tensor, tensor.memory_config(), memory_config, before, shape)
+
+
+def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """As `of_part` for halves that go through tiles: raises RuntimeError for pieces of rows that are no whole ones."""
+    place = of_part(tensor, None, shape)
+    if place is not None and place.shard_spec is not None:
+        sharding.check_alignment(place.shard_spec, Layout.TILE, tensor.tile.edges)
+    return place
 
 
 def _as_many(

@@ -89,14 +89,6 @@ def of_rows(tensor: Tensor, shape: Sequence[int]) -> None:
         sharding.check_alignment(cut, Layout.TILE, tensor.tile.edges)
 
 
-def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """As `of_part` for halves that go through tiles: raises RuntimeError for pieces of rows that are no whole ones."""
-    place = of_part(tensor, shape)
-    if place is not None and place.shard_spec is not None:
-        sharding.check_alignment(place.shard_spec, Layout.TILE, tensor.tile.edges)
-    return place
-
-
 def _shares(tensor: Tensor, memory: MemoryConfig) -> tuple[int, int]:
     """How many cores a tensor's rows, and columns, are cut over."""
     spec = memory.shard_spec
@@ -128,6 +120,12 @@ def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryCon
     Rows keep their pieces' extent along the other axis.
     """
     memory = _sharded(tensor)
+    if (
+        list(sizes) != [tensor.shape[axis]]
+        and tensor.memory_config().nd_shard_spec is not None
+        and memory is None
+    ):
+        return [None if tensor.device() is None else DRAM_MEMORY_CONFIG] * len(sizes)
     if memory is None or memory.shard_spec is None or list(sizes) == [tensor.shape[axis]]:
         return [memory] * len(sizes)
     if tensor.layout is Layout.TILE:
@@ -215,7 +213,7 @@ def at_least_a_tile(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig 
 
 def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
     """The device's DRAM for a sharded operand, None for another: the operation follows only operands that are not sharded."""
-    return None if _sharded(tensor) is None else DRAM_MEMORY_CONFIG
+    return DRAM_MEMORY_CONFIG if tensor.is_sharded() and tensor.device() is not None else None
 
 
 def of_reduction(

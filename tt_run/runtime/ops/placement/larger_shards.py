@@ -12,7 +12,7 @@ from tt_run.runtime.enums import Layout, TensorMemoryLayout
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -155,14 +155,19 @@ def of_repetition(
 
 
 def of_slices(tensor: Tensor, times: int, axis: int) -> MemoryConfig | None:
-    """Rows on the same cores, where each slice of them along an axis is repeated: larger pieces. None for what is not sharded.
+    """Rows on the same cores, where each slice of them along an axis of four is repeated: larger pieces; of other tensors they go to DRAM.
 
-    Columns of a matrix whose rows are cut are repeated turned, and cut themselves then.
+    Columns of a matrix whose rows are cut are repeated turned, and cut themselves then. None for what is not sharded.
     """
     memory = tensor.memory_config()
-    spec = memory.shard_spec
-    if spec is None or tensor.device() is None:
+    spec, pieces = memory.shard_spec, memory.nd_shard_spec
+    if not tensor.is_sharded() or tensor.device() is None:
         return None
+    if len(tensor.shape) != 4:
+        return DRAM_MEMORY_CONFIG
+    if memory.created_with_nd_shard_spec and pieces is not None:
+        return _pieces_of_slices(tensor, pieces, times, axis)
+    assert spec is not None
     kind, (high, wide) = memory.memory_layout, spec.shape
     if axis < len(tensor.shape) - 1:
         high *= times
@@ -172,6 +177,16 @@ def of_slices(tensor: Tensor, times: int, axis: int) -> MemoryConfig | None:
     else:
         wide *= times
     return MemoryConfig(kind, memory.buffer_type, ShardSpec(spec.grid, [high, wide], spec.orientation))
+
+
+def _pieces_of_slices(tensor: Tensor, pieces: NdShardSpec, times: int, axis: int) -> MemoryConfig | None:
+    """Larger pieces of rows, which stay as they are where the first dimension is repeated."""
+    if not axis:
+        return None
+    piece = list(pieces.shard_shape)
+    piece[axis - 4] *= times
+    spec = NdShardSpec(piece, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
+    return MemoryConfig(buffer_type=tensor.memory_config().buffer_type, nd_shard_spec=spec)
 
 
 def _within(tensor: Tensor, kind: TensorMemoryLayout, times: Sequence[int]) -> bool:

@@ -354,6 +354,8 @@ def empty_like(
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
     if memory_config is not None and memory_config.nameless:
         raise _nameless(layout or tensor.layout)
+    if memory_config is None and layout in (None, tensor.layout) and tensor.is_sharded():
+        memory_config = tensor.memory_config()
     return full_like(tensor, 0.0, dtype, layout, device, memory_config)
 
 
