@@ -34,6 +34,7 @@ PREFERENCES = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICO
 
 # The sets that scripts/test leaves out; what is of both is of the first.
 SETS = ("slow", "wide")
+SLOW_SECONDS = 1200  # what a slow test may take that says nothing itself: its own waits end it long before
 
 _unexcused: list[str] = []
 _left_out: Counter[str] = Counter()
@@ -82,6 +83,9 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SLOW_SECONDS, pytest_collection_modifyitems
 from tests.sweep import sweep, thinned
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,19 @@ def test_what_is_left_out_is_told() -> None:
     command = [sys.executable, "-m", "pytest", "--co", "-q", "-p", "no:cacheprovider", *QUICK, file]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert "left out: 9 wide (scripts/test --wide, as CI does), 1 slow (scripts/test --all)" in done.stdout
+
+
+def test_a_slow_test_has_time_unless_it_says_how_much(request: pytest.FixtureRequest) -> None:
+    def item(*marks: pytest.MarkDecorator) -> pytest.Item:
+        made = pytest.Function.from_parent(request.node.parent, name="test_made", callobj=lambda: None)
+        for mark in marks:
+            made.add_marker(mark)
+        return made
+
+    items = [item(pytest.mark.slow), item(pytest.mark.slow, pytest.mark.timeout(5)), item(pytest.mark.wide)]
+    pytest_collection_modifyitems(request.config, items)
+    given = [mark.args if (mark := each.get_closest_marker("timeout")) else None for each in items]
+    assert given == [(SLOW_SECONDS,), (5,), None]
 
 
 def test_a_sweep_is_wide_but_for_what_it_names() -> None:
