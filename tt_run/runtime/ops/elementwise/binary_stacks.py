@@ -11,7 +11,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
-from tt_run.runtime.kernels import torch_float32
+from tt_run.runtime.kernels import torch_float32, torch_near
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
 from tt_run.runtime.kernels.short_stacks import of_several, spread, spreads
@@ -97,6 +97,8 @@ def computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand
 def _of_large(kernel: Kernel, left: Shards, right: Shards) -> Shards | None:
     """A kernel of large shards of BFLOAT16 as such shards; None where to compute it in float32 takes less, or what it chooses stays as it is."""
     made = of_pair(kernel, left, right)
+    if made is None:
+        made = torch_near.of_pair(kernel, left, right)
     return of_several(kernel, (left, right)) if made is None and not _chooses(kernel) else made
 
 
