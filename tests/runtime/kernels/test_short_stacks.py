@@ -12,7 +12,7 @@ import pytest
 from tests.sweep import sweep
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels import short_stacks, torch_bfloat16
+from tt_run.runtime.kernels import short_stacks, torch_bfloat16, torch_repeated
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire, widen
 from tt_run.runtime.values.scratch_arrays import BLOCK
@@ -36,7 +36,8 @@ def with_torch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param:
         import torch  # noqa: F401
     else:
-        monkeypatch.setattr(torch_bfloat16, "is_ready", lambda: False)
+        for module in (torch_bfloat16, torch_repeated):
+            monkeypatch.setattr(module, "is_ready", lambda: False)
     return bool(request.param)
 
 
@@ -136,14 +137,14 @@ def test_rows_and_columns_are_for_pytorch(
         for seed, shape in enumerate((large, small))
     )
     for swapped in (False, True):
-        found = torch_bfloat16.spread(kernel, x, y, swapped=swapped)
+        found = torch_repeated.spread(kernel, x, y, swapped=swapped)
         assert (found is not None) is taken
         if found is not None:
             given = (widen(y), widen(x)) if swapped else (widen(x), widen(y))
             wanted = to_wire(evaluate(kernel, DataType.BFLOAT16, *given))
             assert np.array_equal(found.view(np.uint16), wanted)
     x.reshape(-1)[-1] = np.nan
-    assert torch_bfloat16.spread(kernel, x, y, swapped=False) is None
+    assert torch_repeated.spread(kernel, x, y, swapped=False) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.kernels import torch_bfloat16
+from tt_run.runtime.kernels import torch_bfloat16, torch_repeated
 from tt_run.runtime.kernels.elementwise import BUFFER, EXACT, Buffers, blocks_of
 from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow, widen
@@ -79,7 +79,7 @@ def spread(kernel: Kernel, a: Array, b: Array) -> Array:
     shape = np.broadcast_shapes(a.shape, b.shape)
     if large.shape != shape:  # one of them is on fewer devices
         large = np.ascontiguousarray(np.broadcast_to(large, shape))
-    made = torch_bfloat16.spread(kernel, large, small, swapped=swapped)
+    made = torch_repeated.spread(kernel, large, small, swapped=swapped)
     if made is not None:
         return made
     repeated = np.broadcast_to(widen(small) if small.dtype == BFLOAT16 else small, shape)

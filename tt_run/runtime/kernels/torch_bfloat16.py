@@ -8,7 +8,6 @@ with one are left to the kernel, and so is what its wide loops leave over, which
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -35,9 +34,9 @@ from tt_run.runtime.values.torch_rounding import PIECE, is_ready, threads_of_tor
 Array = npt.NDArray[Any]
 Oddity = Callable[[Array], bool]
 """Whether blocks of results have what is left to the kernel."""
-_STEP = 4 * BLOCK
+STEP = 4 * BLOCK
 """Elements between two looks for a NaN: still near in memory, and so many that the calls cost little."""
-_WIDE = 64
+WIDE = 64
 """Elements that the wide loops take at a time, or a divisor of this many."""
 _TRIALS = 16
 _LEAST, _MOST = np.uint16((127 - 109) << 7), np.uint16((127 + 120) << 7)
@@ -49,84 +48,15 @@ _SIXES = np.full(BLOCK, np.array(6, BFLOAT16).view(np.int16), np.int16)
 
 def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
     """`kernel` of two arrays of bfloat16 elements, of one shape; None where it is not for PyTorch."""
-    twin, odd = _twin_of_pair(kernel) if kernel in twins.PAIRS and _fit(a, b) and is_ready() else _NONE
+    twin, odd = twin_of_pair(kernel) if kernel in twins.PAIRS and fit(a, b) and is_ready() else _NONE
     if twin is None:
         return None
     return _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b, odd=odd)
 
 
-def spread(kernel: Kernel, large: Array, small: Array, *, swapped: bool) -> Array | None:
-    """`kernel` of a stack of many bfloat16 elements and one of a few, which are repeated over them as a row or as a column, and come first if
-    `swapped`; None where it is not for PyTorch, and where a NaN comes out. Both have as many dimensions.
-    """
-    if kernel is f.subtract_from:
-        kernel, swapped = np.subtract, not swapped
-    if kernel not in twins.PAIRS or large.dtype != BFLOAT16 or not _fit(large) or not is_ready():
-        return None
-    each = len(large) == len(small) > 1  # shards with a row or a column of their own
-    shaped = _as_matrix(large.shape[each:], small.shape[each:])
-    twin, odd = _twin_of_pair(kernel)
-    if shaped is None or twin is None:
-        return None
-    if swapped:
-        twin = partial(_swapped, twin)
-    few = small if small.dtype == BFLOAT16 else to_wire(np.ascontiguousarray(small)).view(BFLOAT16)
-    out: Array = empty(large.shape, BFLOAT16)
-    stacks = zip(large, few, out, strict=True) if each else [(large, few, out)]
-    for many, beside, made in stacks:
-        width, form = shaped
-        rows, numbers, to = (
-            _tensor(np.ascontiguousarray(array).reshape(-1)).view(shape)
-            for array, shape in ((many, (-1, width)), (beside, form), (made, (-1, width)))
-        )
-        if not _filled(twin, odd, rows, numbers, to, made.reshape(-1, width).view(np.uint16)):
-            return None
-    return out
-
-
-def _swapped(twin: Twin, a: Any, b: Any, *, out: Any) -> None:
-    twin(b, a, out=out)
-
-
-def _filled(twin: Twin, odd: Oddity, rows: Any, numbers: Any, out: Any, bits: Array) -> bool:
-    """Compute rows beside one row of numbers, or beside one number each, unless any result is odd; whether none was."""
-    step = (_STEP if threads_of_torch() == 1 else PIECE) // bits.shape[1]
-    if not step:
-        return False
-    oddities: list[int] = []
-
-    def fill(starts: Sequence[int]) -> None:
-        for start in starts:
-            cut = slice(start, start + step)
-            twin(rows[cut], numbers if len(numbers) == 1 else numbers[cut], out=out[cut])
-            if odd(bits[cut]):
-                oddities.append(start)
-                return
-
-    starts, pieces = range(0, len(bits), step), pieces_of(bits.size)
-    run_tasks([partial(fill, starts[p::pieces]) for p in range(pieces)])
-    return not oddities
-
-
-def _as_matrix(large: Sequence[int], small: Sequence[int]) -> tuple[int, tuple[int, int]] | None:
-    """The width of rows of a large stack over which a small one is a row or a column, and its form; None where it is neither, or rows are
-    not for the wide loops.
-    """
-    for place in range(len(large) + 1):
-        width, count = math.prod(large[place:]), math.prod(large[:place])
-        if width % _WIDE:
-            return None
-        ones = (1,) * place, (1,) * (len(large) - place)
-        if tuple(small) == (*ones[0], *large[place:]):
-            return width, (1, width)
-        if tuple(small) == (*large[:place], *ones[1]):
-            return width, (count, 1)
-    return None
-
-
 def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
     """`kernel` of an array of bfloat16 elements and a number of that type; None where it is not for PyTorch."""
-    twin = _twin_beside(kernel, number) if _fit(a) and is_ready() else None
+    twin = _twin_beside(kernel, number) if fit(a) and is_ready() else None
     if twin is None:
         return None
     # Results beside a number are rounded always, their NaN too.
@@ -150,7 +80,7 @@ def several(kernel: Kernel, operands: Sequence[Array], numbers: Sequence[Any]) -
 
 def running(kernel: Kernel, a: Array) -> Array | None:
     """What `kernel` makes of each row of large bfloat16 elements from its first one on; None where it is not for PyTorch, and where a NaN comes out."""
-    if kernel not in twins.RUNNING or not _fit(a) or not is_ready() or not _takes_running(kernel):
+    if kernel not in twins.RUNNING or not fit(a) or not is_ready() or not _takes_running(kernel):
         return None
     out: Array = empty(a.shape, BFLOAT16)
     _run_along(kernel, a, out)
@@ -159,9 +89,9 @@ def running(kernel: Kernel, a: Array) -> Array | None:
 
 def single(function: Function, a: Array) -> Array | None:
     """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
-    if function in (f.relu, f.relu6) and _fit(a):
+    if function in (f.relu, f.relu6) and fit(a):
         return _relu(a, _SIXES if function is f.relu6 else None)
-    twin, odd = _twin(function, key_of(function)) if _fit(a) and _known(function) else _NONE
+    twin, odd = _twin(function, key_of(function)) if fit(a) and _known(function) else _NONE
     if twin is None:
         return None
     ours = partial(_by_kernel, function, True) if is_closed(function) else partial(look_up, function)
@@ -188,7 +118,7 @@ def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
         kernel, a, b = np.subtract, b, a
     if not _pays(kernel, a, b) or kernel not in twins.PAIRS or a.shape != b.shape:
         return None
-    found = pair(kernel, elements_of(a), elements_of(b)) if _twin_of_pair(kernel)[0] is not None else None
+    found = pair(kernel, elements_of(a), elements_of(b)) if twin_of_pair(kernel)[0] is not None else None
     return None if found is None else a.holding(found)
 
 
@@ -239,7 +169,7 @@ def _relu(a: Array, most: Array | None = None) -> Array:
     return out
 
 
-def _fit(*operands: Array) -> bool:
+def fit(*operands: Array) -> bool:
     first = operands[0]
     return first.size > BLOCK and all(o.flags.c_contiguous and o.shape == first.shape for o in operands)
 
@@ -250,7 +180,7 @@ def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Odd
     rows = [o.reshape(-1) for o in (*operands, out)]
     size = out.size
     pieces = pieces_of(size)
-    ends = [size * p // pieces // _WIDE * _WIDE for p in range(pieces + 1)]
+    ends = [size * p // pieces // WIDE * WIDE for p in range(pieces + 1)]
     cuts = [slice(*ends[p : p + 2]) for p in range(pieces)]
     run_tasks([partial(_fill, twin, ours, odd, [row[cut] for row in rows]) for cut in cuts])
     if ends[-1] < size:
@@ -260,8 +190,8 @@ def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array, odd: Odd
 
 
 def _fill(twin: Twin, ours: Callable[..., Array], odd: Oddity, rows: list[Array]) -> None:
-    step = PIECE if threads_of_torch() > 1 else rows[-1].size if odd is _nothing else _STEP
-    tensors = [_tensor(row) for row in rows]
+    step = PIECE if threads_of_torch() > 1 else rows[-1].size if odd is _nothing else STEP
+    tensors = [tensor_over(row) for row in rows]
     bits = rows[-1].view(np.uint16)
     for start in range(0, bits.size, step):
         cut = slice(start, start + step)
@@ -286,7 +216,7 @@ def _by_kernel(kernel: Kernel, closed: bool, *operands: Array) -> Array:
         restore(before)
 
 
-def _tensor(row: Array) -> Any:
+def tensor_over(row: Array) -> Any:
     torch = sys.modules["torch"]
     return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
 
@@ -355,7 +285,7 @@ def _twin(function: Function, key: str) -> tuple[Twin | None, Oddity]:
 
 
 @lru_cache(maxsize=64)
-def _twin_of_pair(kernel: Kernel) -> tuple[Twin | None, Oddity]:
+def twin_of_pair(kernel: Kernel) -> tuple[Twin | None, Oddity]:
     """What PyTorch has for a function of two elements, if it gives the same of each with some others, and what to look for."""
     twin = twins.PAIRS[kernel](sys.modules["torch"])
     random = np.random.default_rng(0)
@@ -391,7 +321,7 @@ def _look_beside(kernel: Kernel) -> Oddity:
 def _look_of(twin: Twin, *operands: npt.NDArray[np.uint16]) -> Oddity:
     """What to look for in results: half as much where each NaN among those of these operands has a sign."""
     found = np.empty(operands[0].size, np.uint16)
-    twin(*map(_tensor, operands), out=_tensor(found))
+    twin(*map(tensor_over, operands), out=tensor_over(found))
     nan = found[(found & _MAGNITUDE) > _INFINITE]
     return _has_signed_nan if nan.size and bool((nan > _LOWEST).all()) else has_nan
 
@@ -444,7 +374,7 @@ def _takes_several(kernel: Kernel, count: int) -> bool:
 
 def _run_along(kernel: Kernel, a: Array, out: Array) -> None:
     call = twins.found(sys.modules["torch"], twins.RUNNING[kernel])
-    call(_tensor(a), a.ndim - 1, out=_tensor(out))
+    call(tensor_over(a), a.ndim - 1, out=tensor_over(out))
 
 
 @lru_cache(maxsize=8)
@@ -485,7 +415,7 @@ def _agrees(
     wanted = _by_kernel(kernel, closed, *elements).view(np.uint16)
     found = np.empty(wanted.size, np.uint16)
     try:
-        twin(*map(_tensor, elements), out=_tensor(found))
+        twin(*map(tensor_over, elements), out=tensor_over(found))
     except (AttributeError, RuntimeError, TypeError):
         return False
     if edges:
