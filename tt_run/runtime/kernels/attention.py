@@ -30,7 +30,9 @@ _TALLEST = 192
 _TALLEST_OF_ALL = 528
 _SCORES = 1 << 20
 """Queries of a cut, as many where nothing is hidden, and scores of it where keys are many. A tall cut makes the products faster, a low one
-leaves out more of the keys that no query of it sees."""
+leaves out more of the keys that no query of it sees, and leaves more to share among threads."""
+_ENOUGH = 8
+"""Tall cuts of all heads that are enough to share."""
 _FEW = 1 << 16
 """Scores of a head that are made together with those of the others."""
 _SAFE = 16
@@ -213,7 +215,8 @@ def _shared(head: int, held: Array, call: _Call) -> int:
 def _cuts(call: _Call) -> list[_Cut]:
     """How the queries are cut. Nothing is hidden where keys or values are not all finite: what a weight of 0 makes of those is not 0."""
     queries, keys, mask = call.q.shape[1], call.keys.shape[1], call.mask
-    tallest = _TALLEST_OF_ALL if mask is None else _TALLEST
+    is_tall = mask is None and len(call.q) * queries >= _ENOUGH * _TALLEST_OF_ALL
+    tallest = _TALLEST_OF_ALL if is_tall else _TALLEST
     rows = max(_STEP, min(tallest, _SCORES // keys), _FEW // keys) // _STEP * _STEP
     starts = [*range(0, queries, rows)]
     if queries - starts[-1] < _STEP and len(starts) > 1:  # a few rows alone go to other routines
