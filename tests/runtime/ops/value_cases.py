@@ -160,6 +160,16 @@ _enter("logit_bw", Call(2, 0.1, 0.9, steps=64))
 _enter("logiteps_bw", Call(2, 0.05, 0.95, keywords={"eps": 0.2}, steps=64))
 _enter("multigammaln_bw", Call(2, 1.8, 6.0, steps=64))
 _enter("celu_bw elu_bw", *_each((0.5,), "alpha", operands=2, steps=64))
+_enter("div_bw", *_each(("floor", "trunc", None), "rounding_mode", operands=3, low=0.4, steps=64))
+_enter(
+    "rdiv_bw", *_each(("floor", "trunc"), "rounding_mode", operands=2, low=0.4, arguments=(2.5,), steps=64)
+)
+_enter("bias_gelu_bw", *_each(("tanh", "none"), "approximate", operands=3, steps=64))
+_enter("leaky_relu_bw", *_each((0.3, -0.3), "negative_slope", operands=2))
+_enter("hardshrink_bw softshrink_bw", *_each((1.0,), "lambd", operands=2))
+_enter("hardtanh_bw", Call(2, keywords={"min": -0.5, "max": 0.3}))
+_enter("softplus_bw", Call(2, keywords={"beta": 2.0, "threshold": 1.0}, steps=64))
+_enter("clamp_bw clip_bw", Call(2, keywords={"min": 0.1}), Call(2, keywords={"max": 0.1}))
 _enter("threshold_bw", Call(2, arguments=(0.5, 9.0)))
 _enter("polygamma_bw", Call(2, 0.8, 4.0, arguments=(1,), steps=128))
 _enter("pow_bw rpow_bw rdiv_bw div_no_nan_bw", Call(2, 0.5, arguments=(2.0,), steps=64))
@@ -211,6 +221,11 @@ _enter(
     "cumsum", Call(low=0.7, high=1.3, arguments=(0,), keywords={"reverse_order": True}, steps=64, tiles=True)
 )
 _enter(
+    "cumprod",
+    Call(low=0.7, high=1.3, arguments=(-1,), keywords={"reverse_order": True}, steps=64, tiles=True),
+)
+_enter("std var", Call(low=0.5, high=1.5, keywords={"dim": -1, "correction": False}, steps=64))
+_enter(
     "softmax",
     *_each((-1,), "dim", tiles=True),
     *_each((0, -2), "dim", least=2, tiles=True),
@@ -232,6 +247,10 @@ _enter("chunk split", Call(shapes=((4, 6, 5),), arguments=(2, 1)))
 _enter("narrow", Call(shapes=((448, 5),), arguments=(0, 384, 32), integers=True))
 _enter("pad", Call(shapes=((2, 3, 5),), arguments=([(0, 0), (0, 2), (0, 1)], 1.5)))
 _enter("slice", Call(shapes=((2, 3, 5),), arguments=((0, 1, 0), (2, 3, 5), (1, 1, 2))))
+_enter(
+    "slice",
+    Call(shapes=((6, 7),), keywords={"slice_start": [0, 1], "slice_end": [6, 7], "slice_step": [2, 3]}),
+)
 _enter("roll", Call(arguments=(2,), integers=True), Call(arguments=(-1, 0), integers=True))
 _enter("tril triu", Call(least=2, tiles=True), Call(least=2, keywords={"diagonal": 1}, tiles=True))
 _enter("view", Call(shapes=((2, 3, 5),), arguments=((1, 2, 3, 5),)))
@@ -244,6 +263,16 @@ _enter(
     Call(
         shapes=((3, 40, 33), (3, 64, 40)),
         keywords={"transpose_a": True, "transpose_b": True},
+        steps=512,
+        tiles=True,
+    ),
+)
+_enter(
+    "matmul linear",
+    Call(shapes=((3, 40, 33), (40, 64)), keywords={"transpose_a": True}, steps=512, tiles=True),
+    Call(
+        shapes=((3, 33, 40), (64, 40)),
+        keywords={"transpose_b": True, "activation": "relu"},
         steps=512,
         tiles=True,
     ),
