@@ -6,7 +6,11 @@ import ttnn
 E = ttnn.experimental
 FLOATS = (ttnn.bfloat16, ttnn.float32, ttnn.bfloat8_b)
 
-MORE_UNARY = ["acosh", "asinh", "atanh", "ceil", "cosh", "deg2rad", "erfc", "exp2", "expm1", "frac", "gez", "hardmish", "hardsigmoid", "hardtanh", "i0", "identity", "isinf", "isnan", "lez", "logical_not", "ltz", "nez", "rad2deg", "reciprocal", "relu6", "signbit", "sinh", "softsign", "swish", "tan", "tanhshrink", "trunc", "xielu", "log", "log2", "log10", "eqz", "clone", "sigmoid_accurate"]
+MORE_UNARY = [
+    "acosh", "asinh", "atanh", "ceil", "cosh", "deg2rad", "erfc", "exp2", "expm1", "frac", "gez", "hardmish", "hardsigmoid", "hardtanh",
+    "identity", "isinf", "isnan", "lez", "logical_not", "ltz", "nez", "rad2deg", "reciprocal", "relu6", "signbit", "sinh", "softsign",
+    "swish", "tan", "tanhshrink", "trunc", "xielu", "log", "log2", "log10", "eqz", "clone", "sigmoid_accurate",
+]  # fmt: skip
 WITH_NUMBERS = {
     "leaky_relu": ({"negative_slope": 0.3}, {"negative_slope": -0.2}),
     "celu": ({"alpha": 0.5},),
@@ -42,15 +46,33 @@ BESIDE_NUMBERS = {
     "prelu": (0.3,),
     "roll": ((3, 2), (-1, 3)),
     "repeat_interleave": ((2, 2), (2, 3)),
-    "moreh_cumsum": (2,),
-    "moreh_softmax": (3,),
     "transpose": ((1, 2), (1, 3)),
 }
-MORE_BINARY = ["ne", "lt", "le", "ge", "logical_or", "logical_xor", "rsub", "fmod", "floor_div", "div_no_nan", "xlogy", "logaddexp2", "isclose", "bias_gelu", "nextafter", "clamped_silu_glu", "addalpha", "subalpha"]
+MORE_BINARY = [
+    "ne", "lt", "le", "ge", "logical_or", "logical_xor", "rsub", "fmod", "floor_div", "div_no_nan", "xlogy", "logaddexp2", "isclose",
+    "bias_gelu", "nextafter", "clamped_silu_glu", "addalpha", "subalpha",
+]  # fmt: skip
 LAST_NUMBERS = {"clamped_silu_glu": (1.0,), "addalpha": (0.5,), "subalpha": (0.5,)}
-BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "logical_right_shift", "maximum", "subtract"]
-MORE_BACKWARD = ["abs_bw", "cos_bw", "cosh_bw", "deg2rad_bw", "erfc_bw", "exp2_bw", "expm1_bw", "hardsigmoid_bw", "hardswish_bw", "i0_bw", "neg_bw", "relu_bw", "relu6_bw", "selu_bw", "sin_bw", "sinh_bw", "softsign_bw", "square_bw", "tan_bw", "tanhshrink_bw", "celu_bw", "elu_bw", "hardshrink_bw", "softshrink_bw", "hardtanh_bw", "leaky_relu_bw", "digamma_bw", "reciprocal_bw", "rsqrt_bw", "sqrt_bw", "log1p_bw", "multigammaln_bw", "add_bw", "mul_bw", "div_bw", "atan2_bw", "hypot_bw", "xlogy_bw", "logaddexp_bw", "max_bw", "squared_difference_bw"]
-OF_PYTORCH = ["digamma", "lgamma", "erfinv", "i0", "i1", "multigammaln"]
+BITS = [
+    "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "logical_right_shift", "maximum",
+    "subtract",
+]  # fmt: skip
+MORE_BACKWARD = [
+    "abs_bw", "cos_bw", "cosh_bw", "deg2rad_bw", "erfc_bw", "exp2_bw", "expm1_bw", "hardsigmoid_bw", "hardswish_bw", "i0_bw", "neg_bw",
+    "relu_bw", "relu6_bw", "selu_bw", "sin_bw", "sinh_bw", "softsign_bw", "square_bw", "tan_bw", "tanhshrink_bw", "celu_bw", "elu_bw",
+    "hardshrink_bw", "softshrink_bw", "hardtanh_bw", "leaky_relu_bw", "digamma_bw", "reciprocal_bw", "rsqrt_bw", "sqrt_bw", "log1p_bw",
+    "multigammaln_bw", "add_bw", "mul_bw", "div_bw", "atan2_bw", "hypot_bw", "xlogy_bw", "logaddexp_bw", "max_bw", "squared_difference_bw",
+]  # fmt: skip
+OF_PYTORCH = [
+    "digamma", "lgamma", "erfinv", "i0", "i1", "multigammaln",
+]  # fmt: skip
+OF_PYTORCH_BESIDE = {
+    "moreh_cumsum": 2,
+    "moreh_softmax": 3,
+    "moreh_softmin": 2,
+    "moreh_logsoftmax": 3,
+    "polygamma": 1,
+}
 
 
 def function(draw, pool, a):
@@ -282,6 +304,9 @@ def gradients(draw, pool, a):
 
 
 def special(draw, pool, a):
+    if draw.random() < 0.4:
+        name = draw.choice(sorted(OF_PYTORCH_BESIDE))
+        return getattr(ttnn, name)(ttnn.add(ttnn.abs(a), 0.5), OF_PYTORCH_BESIDE[name])
     return getattr(ttnn, draw.choice(OF_PYTORCH))(ttnn.clamp(a, -0.9, 0.9))
 
 

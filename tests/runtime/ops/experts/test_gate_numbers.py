@@ -11,7 +11,7 @@ from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.tensors import BF16, F32, held, near, put, rounded
 from tt_run.runtime.mesh import MeshDevice
 
-pytestmark = pytest.mark.usefixtures("float32_too")
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 GATES = ("experimental.deepseek_grouped_gate", "experimental.deepseek_prefill.moe_grouped_topk")
 SAID: dict[str, Any] = {
     "n_groups": 8, "summed_experts_per_group": 2, "topk_groups": 4, "n_activated_experts": 8, "route_scale": 1.0, "epsilon": 1e-20,
