@@ -77,7 +77,8 @@ class Event:
     `kind` is op, collective, send, recv, wait, step or mesh; `name` the function. `groups` are the groups of a collective as tuples
     of physical device numbers (row-major index in the system mesh of `mesh_id`) in group order, `devices` the rank's own devices that
     took part. `bytes` counts what one device contributes; `times` are seconds of `now()`. `operands` and `results` are shapes and element
-    types on one device where the call has no arguments to look at; `peers` are the ranks at the other end of a message.
+    types on one device where the call has no arguments to look at; `peers` are the ranks at the other end of a message. `traffic` is the
+    pattern of a collective's messages.
     """
 
     kind: str
@@ -95,6 +96,7 @@ class Event:
     operands: tuple[tuple[tuple[int, ...], str], ...] = ()
     results: tuple[tuple[tuple[int, ...], str], ...] = ()
     peers: tuple[int, ...] = ()
+    traffic: Any = None
 
 
 now = time.perf_counter

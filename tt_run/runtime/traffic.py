@@ -235,7 +235,42 @@ def _exchange(devices: list[int], size: Fraction) -> list[Message]:
 
 
 def _both_ways(line: list[int], size: Fraction) -> list[Message]:
-    return [Message(*pair, size, 1) for a, b in pairwise(line) for pair in ((a, b), (b, a))]
+    return _borders(line, 2 * size, 1, 1)
+
+
+def _borders(line: list[int], size: Fraction, ahead: int, back: int) -> list[Message]:
+    sides = ((False, size * ahead / (ahead + back)), (True, size * back / (ahead + back)))
+    return [
+        Message(*((b, a) if turned else (a, b)), share, 1)
+        for a, b in pairwise(line)
+        for turned, share in sides
+        if share
+    ]
+
+
+def borders(ahead: int, back: int) -> Pattern:
+    """From every device of a line to the next one and to the one before, in these proportions of what it contributes."""
+
+    def rule(line: list[int], size: Fraction) -> list[Message]:
+        return _borders(line, size, ahead, back) if ahead + back else []
+
+    return Pattern("borders", rule, BOTH_NEIGHBOURS.algorithm, in_group_order=True, one_way=True)
+
+
+def cut_anew(held: int, offset: int, taken: int) -> Pattern:
+    """From devices that hold `held` rows each to those that take `taken` each, counted from `offset` on: `size` is that of the rows taken."""
+
+    def rule(devices: list[int], size: Fraction) -> list[Message]:
+        found = []
+        for i, source in enumerate(devices):
+            for j, target in enumerate(devices):
+                start = offset + j * taken
+                rows = min(start + taken, (i + 1) * held) - max(start, i * held)
+                if i != j and rows > 0:
+                    found.append(Message(source, target, size * rows / taken, 1))
+        return found
+
+    return Pattern("cut anew", rule, EXCHANGE.algorithm, in_group_order=True)
 
 
 RING_GATHER = Pattern("ring gather", _gather, "all_gather")

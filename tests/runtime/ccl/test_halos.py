@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime import catalog
+from tt_run.runtime import catalog, events
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.listeners.ledger import Ledger
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensor2dMesh
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.traffic import Fabric
 
 IMAGE = np.random.default_rng(0).integers(1, 99, (1, 1, 4, 8, 2)).astype(np.float32)
 
@@ -166,3 +168,39 @@ def test_parts_of_a_video_make_the_whole_with_their_neighbours_borders(
     places = [(high, wide) for high in (0, 2) for wide in (0, 4)]
     for shard, (high, wide) in zip(found.shards.each(), places, strict=True):
         np.testing.assert_array_equal(shard, whole[:, :, high : high + 2, wide : wide + 4])
+
+
+def test_the_ledger_books_the_rows_that_move(mesh: MeshDevice) -> None:
+    ledger = Ledger(Fabric((2, 4)))
+    leave = events.subscribe(ledger.note)
+    try:
+        # Two rows of 1 x 1 x 4 x 2 numbers go ahead along the first axis, none back.
+        call(
+            "neighbor_pad_async",
+            image(mesh),
+            [2],
+            [2],
+            [0],
+            "zeros",
+            [0],
+            semaphores(mesh)[:1],
+            semaphores(mesh)[:1],
+        )
+        sent = {key[1:]: int(count.bytes) for key, count in ledger.links.items()}
+        assert sent == {(0, 4): 2 * 8 * 4, (1, 5): 2 * 8 * 4}
+        ledger.links.clear()
+        # Of four rows on each of two devices, rows 2 to 7 become three on each: only row 4 moves.
+        rows = from_torch(
+            np.zeros((8, 4, 2), np.float32),
+            DataType.FLOAT32,
+            layout=Layout.ROW_MAJOR,
+            device=mesh,
+            mesh_mapper=ShardTensor2dMesh(mesh, mesh_shape=(2, 2), dims=(0, None)),
+        )
+        call("slice_reshard_async", rows, 0, 2, 6, 0, *semaphores(mesh)[:2])
+        assert {key[1:]: int(count.bytes) for key, count in ledger.links.items()} == {
+            (4, 0): 8 * 4,
+            (5, 1): 8 * 4,
+        }
+    finally:
+        leave()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tt_run.runtime.ccl.collectives import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.ccl.single_shards import BROADCAST, POINT_TO_POINT
-from tt_run.runtime.traffic import BOTH_NEIGHBOURS, EXCHANGE, Fabric, ring_order
+from tt_run.runtime.traffic import BOTH_NEIGHBOURS, EXCHANGE, Fabric, Pattern, borders, cut_anew, ring_order
 
 fabrics = st.builds(
     Fabric, st.tuples(st.integers(1, 5), st.integers(1, 5)), st.tuples(st.booleans(), st.booleans())
@@ -55,6 +55,20 @@ def test_parts_for_all_others_and_halos_for_the_next_ones() -> None:
     assert {m.size for m in parts} == {3}
     halos = BOTH_NEIGHBOURS.messages([0, 1, 2], 9, Fabric((1, 3)))
     assert [(m.source, m.target, m.size) for m in halos] == [(0, 1, 9), (1, 0, 9), (1, 2, 9), (2, 1, 9)]
+
+
+def test_borders_of_several_widths_and_rows_that_are_cut_anew() -> None:
+    def sent(pattern: Pattern, size: int) -> list[tuple[int, int, int]]:
+        return [(m.source, m.target, int(m.size)) for m in pattern.messages([0, 1, 2], size, Fabric((1, 3)))]
+
+    assert sent(borders(2, 1), 9) == [(0, 1, 6), (1, 0, 3), (1, 2, 6), (2, 1, 3)]
+    assert sent(borders(2, 0), 8) == [(0, 1, 8), (1, 2, 8)]
+    assert sent(borders(0, 3), 6) == [(1, 0, 6), (2, 1, 6)]
+    assert sent(borders(0, 0), 0) == []
+    # Rows 0-3, 4-7 and 8-11 become 2-4, 5-7 and 8-10: only the row 4 moves.
+    assert sent(cut_anew(4, 2, 3), 30) == [(1, 0, 10)]
+    # Beyond the last row nobody sends anything.
+    assert sent(cut_anew(2, 3, 2), 20) == [(1, 0, 10), (2, 0, 10), (2, 1, 10)]
 
 
 @given(fabrics, st.data())

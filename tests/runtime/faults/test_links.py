@@ -55,12 +55,8 @@ def test_links_of_a_collective(fault: str, met: tuple[int, int, float] | None) -
         device=SimpleNamespace(positions=(0, 1, 2, 3), owner_ranks=(0, 0, 1, 1), mesh_id=5),
         moved=((0, 1, 2, 3),),
         nbytes=10,
-        collective=SimpleNamespace(
-            traffic=SimpleNamespace(
-                loads=lambda groups, nbytes, fabric: {
-                    link: SimpleNamespace(bytes=b) for link, b in loads.items()
-                }
-            )
+        traffic=SimpleNamespace(
+            loads=lambda groups, nbytes, fabric: {link: SimpleNamespace(bytes=b) for link, b in loads.items()}
         ),
     )
     links = BrokenLinks(0)

@@ -166,6 +166,7 @@ def collective_event(
         axis=plan.signature.axis,
         bytes=plan.nbytes,
         detail=plan.detail,
+        traffic=plan.traffic,
     )
 
 

@@ -140,13 +140,14 @@ def _check_pad(
     shape = list(tensor.shape)
     shape[dim] += before + after
     row = math.prod(tensor.shape) // max(length, 1)
-    # Both neighbours of a device are sent to: one gets `before`, the other `after` rows.
+    # The next device gets `before` of its last rows, the one before it `after` of its first.
     return Intent(
         tuple(shape),
         dim,
         (dim, before, after, mode),
         f"padding {before}+{after} {mode}",
-        (before + after) * row // 2,
+        (before + after) * row,
+        traffic.borders(before, after),
     )
 
 
@@ -342,7 +343,14 @@ def _check_slice(
         )
     shape = list(tensor.shape)
     shape[dim] = length // members
-    return Intent(tuple(shape), dim, (dim, offset, shape[dim]), f"rows {offset}+{length}", math.prod(shape))
+    return Intent(
+        tuple(shape),
+        dim,
+        (dim, offset, shape[dim]),
+        f"rows {offset}+{length}",
+        math.prod(shape),
+        traffic.cut_anew(tensor.shape[dim], offset, shape[dim]),
+    )
 
 
 def _sliced(source: ShardRows, dim: int, offset: int, length: int) -> Shards:

@@ -26,6 +26,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
 from tt_run.runtime.tensor.spec.topology import TensorTopology, as_partly, only_shard, partly
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.traffic import Pattern
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
 
 
@@ -41,13 +42,14 @@ class PlannedExchange:
 class Plan:
     """A collective on tensors of one kind.
 
-    `lanes` are those of the axis, `moved` the groups over which data moves; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
+    `traffic` is how its data travels, `lanes` are those of the axis, `moved` the groups over which data moves; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
     ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes. `whole`: one exchange has all devices of this rank. `by_rows`: the elements of a result are
     rounded in whole rows, once they are added; `sharded`: its buffer is cut over the cores of a device. `links` and `line` are what the program asks
     of the fabric, which no value depends on: so many channels, and no way round.
     """
 
     collective: Collective
+    traffic: Pattern
     device: MeshDevice
     lanes: Lanes
     moved: Sequence[DeviceGroup]
@@ -204,6 +206,7 @@ def _plan(
     halves = spec.dtype is DataType.BFLOAT16
     return Plan(
         collective,
+        intent.traffic or collective.traffic,
         device,
         lanes,
         lanes.groups if collective.moving is None else collective.moving(lanes.groups, intent.arguments),

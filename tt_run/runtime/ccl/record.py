@@ -22,7 +22,8 @@ class Intent(NamedTuple):
     """What a call asks for, its arguments checked.
 
     `shape` is that of a device's result, None when it is the tensor's; `arguments` follow the rows of an exchange into the algorithm;
-    `detail` is what else the ranks must agree on; `elements` are those that each device contributes, None for all of its shard.
+    `detail` is what else the ranks must agree on; `elements` are those that each device contributes, None for all of its shard; `traffic`
+    is how they travel, None for the collective's own pattern.
     """
 
     shape: tuple[int, ...] | None = None
@@ -30,6 +31,7 @@ class Intent(NamedTuple):
     arguments: tuple[Any, ...] = ()
     detail: str = ""
     elements: int | None = None
+    traffic: Pattern | None = None
 
 
 Checking = Callable[[Tensor, MeshDevice, int | None, Any], Intent]

@@ -50,7 +50,7 @@ class BrokenLinks:
         if id(plan) not in self._loads:
             positions = plan.device.positions
             groups = [tuple(positions[p] for p in group) for group in plan.moved]
-            loads = plan.collective.traffic.loads(groups, plan.nbytes, self._fabric)
+            loads = plan.traffic.loads(groups, plan.nbytes, self._fabric)
             links: dict[Link, float] = {}
             for (a, b), load in loads.items():
                 key = (min(a, b), max(a, b))

@@ -80,7 +80,7 @@ class Ledger:
     def _collective(self, event: events.Event) -> None:
         if not event.groups:
             return
-        traffic = collective_named(event.name).traffic
+        traffic = event.traffic or collective_named(event.name).traffic
         axis = "all" if event.axis is None else str(event.axis)
         key = (event.name, axis, max(map(len, event.groups)))
         self.calls[key] += 1

@@ -177,7 +177,7 @@ def of_collective(
     positions = plan.device.positions
     groups = [tuple(positions[p] for p in group) for group in plan.moved]
     size = max(map(len, groups), default=1)
-    pattern = plan.collective.traffic
+    pattern = plan.traffic
     try:
         carried = {
             link: float(load.bytes) for link, load in pattern.loads(groups, plan.nbytes, fabric).items()
