@@ -16,10 +16,13 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, Layout, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
+from tt_run.runtime.ops.gradients import formulas
+from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire
 
 torch = pytest.importorskip("torch")
 CORES = MemoryConfig(
@@ -484,20 +487,79 @@ def test_rows_that_no_gradient_is_written_into(one: MeshDevice):
     assert held(catalog.find("ttnn.clamp")(rows, rows, rows)).all()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["neg", "deg2rad", "rad2deg", "square", "pow", "squared_difference", "rsub", "mul"],
-)
-def test_formulas_have_the_bits_of_differentiation(one: MeshDevice, name: str):
+# Gradients that have a formula: how many tensors besides the gradient, and the numbers that follow.
+FORMULAS: list[tuple[str, int, tuple[Any, ...]]] = [
+    *((name, 1, ()) for name in (*formulas.SHORT, *formulas.SLOPES) if name != "threshold"),
+    *((name, 1, ()) for name in ("floor", "assign", "gelu", "tanh")),
+    *((name, 2, ()) for name in ("add", "sub", "mul", "div", "rsub", "squared_difference", "assign")),
+    *((name, 2, (alpha,)) for name in ("addalpha", "subalpha") for alpha in (1.0, 0.3)),
+    *((name, 1, (0.3,)) for name in ("add", "sub", "mul", "div")),
+    *((name, 1, (exponent,)) for name in ("pow", "rpow") for exponent in (0.0, 1.0, 2.0, 3.0)),
+    ("threshold", 1, (0.5, 2.0)),
+]
+DIFFERENTIATED = [
+    case for case in FORMULAS if case[0] not in ("assign", "floor", "gelu", "tanh", "rpow", "sub", "add")
+]
+
+
+def formula_id(case: Any) -> str:
+    return " ".join(map(str, (case[0], case[1], *case[2])))
+
+
+@pytest.mark.parametrize("case", DIFFERENTIATED, ids=formula_id)
+def test_formulas_have_the_bits_of_differentiation(one: MeshDevice, case: Any):
     """Where shapes are one, gradients come of formulas; of a gradient with a dimension more they come of PyTorch."""
-    count = 2 if name in ("squared_difference", "rsub", "mul") else 1
+    name, count, rest = case
     random = np.random.default_rng(3)
     gradient, *operands = [random.standard_normal((64, 33), np.float32) * 3 for _ in range(count + 1)]
     given = [put(one, operand, F32) for operand in operands]
-    call, rest = catalog.find(f"ttnn.{name}_bw"), [3.0] if name == "pow" else []
+    call = catalog.find(f"ttnn.{name}_bw")
     found = call(put(one, gradient, F32), *given, *rest)
     wanted = call(put(one, gradient[None], F32), *given, *rest)
     assert len(found) == len(wanted) == count
     for first, second in zip(found, wanted, strict=True):
         assert tuple(first.shape) == (64, 33) and tuple(second.shape) == (1, 64, 33)
         assert held(first).tobytes() == held(second).tobytes()
+
+
+def every(seed: int, *, of_numbers: bool) -> np.ndarray:
+    """All bfloat16 elements three times, in random order; `of_numbers`: without infinity and NaN."""
+    bits = np.tile(np.arange(1 << 16, dtype=np.uint16), 3)
+    if of_numbers:
+        bits[(bits & 0x7F80) == 0x7F80] = 0x3FC0
+    return np.random.default_rng(seed).permutation(bits).reshape(1, 1, 384, 512)
+
+
+@pytest.mark.parametrize("of_numbers", [True, False], ids=["numbers", "any"])
+@pytest.mark.parametrize("case", FORMULAS, ids=formula_id)
+def test_large_gradients_in_16_bits_are_those_of_float32_rounded(
+    one: MeshDevice, case: Any, of_numbers: bool
+):
+    name, count, rest = case
+    operands = [every(seed, of_numbers=of_numbers) for seed in range(count + 1)]
+    call = catalog.find(f"ttnn.{name}_bw")
+    tensors = [torch.from_numpy(operand.view(np.int16)).view(torch.bfloat16) for operand in operands]
+    given = [from_torch(tensor, dtype=BF16, layout=TILE, device=one) for tensor in tensors]
+    found = call(*given, *rest)
+    due = call(*(put(one, tensor.float().numpy(), F32) for tensor in tensors), *rest)
+    assert len(found) == len(due) == count
+    for short, wide in zip(found, due, strict=True):
+        with np.errstate(all="ignore"):
+            bits = held(wide).astype(BFLOAT16).view(np.uint16)
+        np.testing.assert_array_equal(to_wire(held(short)), bits)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "words"),
+    [
+        ("softshrink", {"lambd": -1.0}, "lambda must be"),
+        ("hardtanh", {"min": 2.0, "max": 1.0}, "cannot be greater"),
+    ],
+)
+@pytest.mark.parametrize("rows", [32, 384])
+def test_limits_that_the_function_refuses(
+    one: MeshDevice, name: str, numbers: dict[str, float], words: str, rows: int
+):
+    x = put(one, np.ones((1, 1, rows, 512)), BF16)
+    with pytest.raises(RuntimeError, match=words):
+        catalog.find(f"ttnn.{name}_bw")(x, x, **numbers)

@@ -23,6 +23,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.kernels.short_stacks import of_several
+from tt_run.runtime.kernels.torch_elements import ByElement, of_elements
 from tt_run.runtime.kernels.torch_float32 import OF_ONE
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
@@ -38,8 +39,9 @@ from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.bfloat16 import BFLOAT16
+from tt_run.runtime.values.bfloat16 import BFLOAT16, widen
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards, combine, combine_all
 
 Array = npt.NDArray[Any]
@@ -399,6 +401,10 @@ def torch_shards(
     function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
 ) -> tuple[list[Shards], bool]:
     """The function of torch tensors, one device's shards at a time."""
+    if isinstance(function, ByElement) and target is DataType.BFLOAT16:
+        made = _by_element(function, values, given)
+        if made is not None:
+            return made, True
     several = False
 
     def noted(*shards: Any) -> Any:
@@ -412,7 +418,16 @@ def torch_shards(
             return list(torch_cpu.on_each(noted, [s.astype(np.float64) for s in stacks]))
         return [finish(a, target, either=True) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
 
-    return combine_all(on_stacks, *(t.shards for t in given)), several
+    shards = [t.shards for t in given]
+    # Elements that stay in 16 bits are widened for this call alone; of few it would take longer than what they save.
+    return combine_all(on_stacks, *shards, either=any(s.stack.size > BLOCK for s in shards)), several
+
+
+def _by_element(function: ByElement, values: Sequence[Any], given: Sequence[Tensor]) -> list[Shards] | None:
+    """The function of tensors of bfloat16, which come first among the values; None where it is not for `torch_elements`."""
+    if any(tensor.dtype is not DataType.BFLOAT16 for tensor in given):
+        return None
+    return of_elements(function, [tensor.shards for tensor in given], values[len(given) :])
 
 
 def stacks(
@@ -487,7 +502,9 @@ def _placed(value: Any, left: Any) -> Any:
 
 
 def _real(stack: Array) -> Array:
-    """A stack in an element type that PyTorch computes in: it has no arithmetic on unsigned 16 and 32 bits."""
+    """A stack in an element type that PyTorch computes in: it has no arithmetic on unsigned 16 and 32 bits, and bfloat16 is rounded once."""
+    if stack.dtype == BFLOAT16:
+        return widen(stack)
     return stack.astype(np.int64) if stack.dtype in (np.uint32, np.uint16) else stack
 
 

@@ -14,11 +14,13 @@ from typing import Any
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library, torch_function
+from tt_run.runtime.kernels.torch_elements import ByElement
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, no_tensor
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.gradients import gradient_places, gradient_shapes
+from tt_run.runtime.ops.gradients import formulas, gradient_places, gradient_shapes
+from tt_run.runtime.ops.gradients.formulas import Short, Slopes, always
 from tt_run.runtime.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -27,8 +29,8 @@ _TAIL = f"*, {PLACED}"
 _INTO = f"{_TAIL}, input_grad: Tensor | None = None"
 _ROOMS = frozenset(["exp", "neg", "rsqrt", "silu", "sqrt", "tanh", "fill"])
 """The functions of one operand whose gradient can be written into a tensor of the caller."""
-_TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
-"""GELU in the tanh form is x * (1 + tanh(scale * (x + cube * x**3))) / 2."""
+_LOOKED_AT = 16384
+"""From how many elements on to look for the least one pays: in a tenth of the time it may save filling some in."""
 _ONE = "grad_tensor: Tensor, input_tensor: Tensor"
 _TWO = "grad_tensor: Tensor, input_tensor_a: Tensor, input_tensor_b: Tensor"
 _OTHER = "grad_tensor: Tensor, input_tensor: Tensor, other_tensor: Tensor | float"
@@ -48,30 +50,30 @@ def _unary(
     forward: Function | str,
     extra: str = "",
     tail: str = "",
-    doc: str = "",
-    slopes: Callable[..., list[Any]] | None = None,
+    slopes: Slopes | None = None,
+    short: Short | None = None,
 ) -> Row:
     """A row whose result is the gradient of one operand. `extra`: parameters after the operands, `tail`: after the star."""
     head = _ONE + (f", {extra}" if extra else "")
     placed = _INTO if name in _ROOMS else _TAIL
     signature = f"({head}, {placed})" if not tail else f"({head}, *, {tail}, {placed[3:]})"
-    text = f"The gradient of `{name}`'s operand{doc}."
-    backward = gradients(forward) if slopes is None else _alike(slopes, forward)
+    text = f"The gradient of `{name}`'s operand."
+    backward = gradients(forward) if slopes is None else _alike(slopes, forward, short=short)
     return Row(f"{name}_bw", signature, backward, text, integers=False)
 
 
 def _binary(
     name: str,
     forward: Function | str,
-    doc: str = "",
     extra: str = "",
     into: str = _TAIL,
-    slopes: Callable[..., list[Any]] | None = None,
+    slopes: Slopes | None = None,
+    short: Short | None = None,
 ) -> Row:
     """A row whose results are the gradients of two tensors. `into`: the parameters that say where they go."""
     head = _TWO + (f", {extra}" if extra else "")
-    text = f"The gradients of `{name}`'s two operands{doc}."
-    backward = gradients(forward, 2) if slopes is None else _alike(slopes, forward, 2)
+    text = f"The gradients of `{name}`'s two operands."
+    backward = gradients(forward, 2) if slopes is None else _alike(slopes, forward, 2, short=short)
     return Row(f"{name}_bw", f"({head}, {into})", backward, text, integers=False)
 
 
@@ -81,22 +83,25 @@ def _either(
     extra: str = "",
     operands: str = _OTHER,
     into: str = _INTO_OTHER,
-    slopes: Callable[..., list[Any]] | None = None,
+    slopes: Slopes | None = None,
+    beside: Slopes | None = None,
+    short: Short | None = None,
 ) -> Row:
-    """A row whose second operand is a tensor (two gradients) or a number (one)."""
+    """A row whose second operand is a tensor (two gradients, `slopes`) or a number (one, `beside`)."""
+    of_tensors = gradients(forward, 2) if slopes is None else _alike(slopes, forward, 2)
+    of_one = gradients(forward, 1) if beside is None else _alike(beside, forward)
 
     def backward(gradient: Any, first: Any, other: Any, *rest: Any) -> Any:
-        count = 2 if hasattr(other, "requires_grad") else 1
-        if slopes is not None and count == 2:
-            return _alike(slopes, forward, 2)(gradient, first, other, *rest)
-        return gradients(forward, count)(gradient, first, other, *rest)
+        return (of_tensors if hasattr(other, "requires_grad") else of_one)(gradient, first, other, *rest)
 
     signature = f"({operands}{f', {extra}' if extra else ''}, {into})"
     text = f"The gradients of `{name}`'s operands; of the first alone where the second is a number."
-    return Row(f"{name}_bw", signature, backward, text, integers=False)
+    by_formula = slopes is not None and beside is not None
+    function = ByElement(backward, (2, 3), short) if by_formula else backward
+    return Row(f"{name}_bw", signature, function, text, integers=False)
 
 
-def _alike(slopes: Callable[..., list[Any]], forward: Function | str, count: int = 1) -> Function:
+def _alike(slopes: Slopes, forward: Function | str, count: int = 1, short: Short | None = None) -> ByElement:
     """Gradients by their formula where all shapes are one, which saves the forward function; else by differentiation, with the same bits."""
     differentiated = gradients(forward, count)
 
@@ -106,43 +111,26 @@ def _alike(slopes: Callable[..., list[Any]], forward: Function | str, count: int
             return slopes(gradient, *values)
         return differentiated(gradient, *values)
 
-    return backward
-
-
-def _squares(gradient: Any, x: Any, y: Any) -> list[Any]:
-    slope = gradient * (2 * (x - y))
-    return [slope, -slope]
-
-
-def _zeros(gradient: Any, *_: Any) -> Any:
-    return [library().zeros_like(gradient)]
+    return ByElement(backward, (count + 1,), short)
 
 
 def _zero(name: str, extra: str = "") -> Row:
     """A row of a function that is constant between its steps."""
     head = _ONE + (f", {extra}" if extra else "")
     return Row(
-        f"{name}_bw", f"({head}, {_INTO if name in _ROOMS else _TAIL})", _zeros,
+        f"{name}_bw", f"({head}, {_INTO if name in _ROOMS else _TAIL})", ByElement(formulas.zeros, (2,), always),
         f"Zeros: `{name}` is constant between its steps.", integers=False,
     )  # fmt: skip
 
 
-def _check_rounding(rounding_mode: str | None) -> None:
-    if rounding_mode not in (None, "trunc", "floor"):
-        raise fatal(
-            f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got {rounding_mode!r}",
-            hint="rounding_mode='floor', 'trunc' or None",
-        )
-
-
 def _divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
-    _check_rounding(rounding_mode)
+    formulas.check_rounding(rounding_mode)
     result = library().div(x, y, rounding_mode=rounding_mode)
     return result if rounding_mode is None else result.detach()
 
 
 def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str | None = None) -> Any:
-    _check_rounding(rounding_mode)
+    formulas.check_rounding(rounding_mode)
     if rounding_mode is not None:
         return [library().zeros_like(gradient)]
     # A quotient: torch makes a number over a tensor of a reciprocal, whose slope is infinite where the quotient's is not yet.
@@ -154,42 +142,19 @@ def _divided_or_nothing(gradient: Any, x: Any, scalar: float) -> list[Any]:
     return [found.masked_fill(found.isnan(), 0)]
 
 
-def _slope_of_power(gradient: Any, x: Any, exponent: float) -> list[Any]:
-    return [gradient * (exponent * x.pow(exponent - 1)) if exponent else library().zeros_like(x)]
+_raised = _alike(formulas.of_power, "pow")
 
 
-_raised = _alike(_slope_of_power, "pow")
+def _power(below: float) -> ByElement:
+    """The gradient of a power's base, `below` where that is negative."""
 
+    def backward(gradient: Any, x: Any, exponent: float) -> list[Any]:
+        (found,) = _raised(gradient, x, exponent)
+        if not exponent or (x.numel() >= _LOOKED_AT and x.device.type == "cpu" and bool(x.amin() >= 0)):
+            return [found]
+        return [library().where(x < 0, below, found)]
 
-def _power(gradient: Any, x: Any, exponent: float) -> Any:
-    (found,) = _raised(gradient, x, exponent)
-    return [found.masked_fill(x < 0, float("inf"))] if exponent else [found]
-
-
-def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
-    (found,) = _raised(gradient, x, exponent)
-    return [found.masked_fill(x < 0, float("nan"))] if exponent else [found]
-
-
-def _tanh(gradient: Any, x: Any) -> Any:
-    # Not 1 - tanh(x)**2, of which nothing is left from |x| = 9 on.
-    tail = library().exp(-2 * x.abs())
-    return [gradient.expand_as(x) * (4 * tail / (1 + tail).square())]
-
-
-def _gelu_slope(x: Any, form: str) -> Any:
-    """The slope of GELU, `form` "none" or "tanh": without the differences of near numbers by which torch's own is zero far below zero."""
-    torch = library()
-    if form == "tanh":
-        at = x.clamp(-10, 10)  # beyond, the slope is 0 or 1 in float32
-        inner = _TANH_SCALE * (at + _TANH_CUBE * at**3)
-        part = torch.sigmoid(2 * inner)
-        rise = _TANH_SCALE * (1 + 3 * _TANH_CUBE * at.square())
-        slope = part + 2 * at * part * (1 - part) * rise
-        return slope.masked_fill(x >= 10, 1).masked_fill(x <= -10, 0)
-    below = 0.5 * torch.erfc(-x * math.sqrt(0.5))
-    slope = below + x * torch.exp(-0.5 * x.square()) * (1 / math.sqrt(2 * math.pi))
-    return slope.where(x.isfinite() | x.isnan(), (x > 0).to(x.dtype))
+    return ByElement(backward, (2,), lambda exponent: exponent in (1, 2))
 
 
 def _gelu_form(variant: Any) -> str:
@@ -197,7 +162,7 @@ def _gelu_form(variant: Any) -> str:
 
 
 def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
-    return [gradient.expand_as(x) * _gelu_slope(x, _gelu_form(variant))]
+    return [gradient.expand_as(x) * formulas.gelu_slope(x, _gelu_form(variant))]
 
 
 def _check_second(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
@@ -215,7 +180,7 @@ def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximat
             hint="approximate='tanh' or 'none'",
         )
     count = 2 if hasattr(bias, "requires_grad") else 1
-    slope = _gelu_slope(x + bias, approximate or _gelu_form(variant))
+    slope = formulas.gelu_slope(x + bias, approximate or _gelu_form(variant))
     return gradients(lambda value, added: (value + added) * slope, count)(gradient, x, bias)
 
 
@@ -300,26 +265,27 @@ _PLAIN = {
     "sqrt": "sqrt", "square": "square", "tan": "tan", "tanhshrink": _F + "tanhshrink", "frac": "frac",
 }  # fmt: skip
 
-_SLOPES: dict[str, Callable[..., list[Any]]] = {
-    "neg": lambda gradient, x: [-gradient],
-    "deg2rad": lambda gradient, x: [library().deg2rad(gradient)],
-    "rad2deg": lambda gradient, x: [library().rad2deg(gradient)],
-    "square": lambda gradient, x: [gradient * (2 * x)],
-}
+
+def _plain(name: str, forward: Function | str, extra: str = "", tail: str = "") -> Row:
+    """A row of a function of one operand, by its formula where there is one."""
+    if name in formulas.SHORT:
+        return _unary(name, forward, extra, tail, formulas.SHORT[name], always)
+    return _unary(name, forward, extra, tail, formulas.SLOPES.get(name))
+
 
 UNARY = _declared(
-    *(_unary(name, path, slopes=_SLOPES.get(name)) for name, path in _PLAIN.items()),
+    *(_plain(name, path) for name, path in _PLAIN.items()),
     *map(_zero, ("ceil", "floor", "round", "sign", "trunc", "fill", "fill_zero")),
     _unary("multigammaln", lambda x: x.mvlgamma(4)),
     _unary("celu", _F + "celu", tail="alpha: float = 1.0"),
     _unary("elu", _F + "elu", tail="alpha: float = 1.0"),
-    _unary("hardshrink", _F + "hardshrink", tail="lambd: float = 0.5"),
-    _unary("softshrink", _F + "softshrink", tail="lambd: float = 0.5"),
-    _unary("hardtanh", _F + "hardtanh", tail="min: float = -1.0, max: float = 1.0"),
-    _unary("leaky_relu", _F + "leaky_relu", tail="negative_slope: float = 0.01"),
+    _plain("hardshrink", _F + "hardshrink", tail="lambd: float = 0.5"),
+    _plain("softshrink", _F + "softshrink", tail="lambd: float = 0.5"),
+    _plain("hardtanh", _F + "hardtanh", tail="min: float = -1.0, max: float = 1.0"),
+    _plain("leaky_relu", _F + "leaky_relu", tail="negative_slope: float = 0.01"),
     _unary("logiteps", lambda x, eps: torch_function("logit")(x, eps), tail="eps: float = 0.0"),
     _unary("softplus", _F + "softplus", tail="beta: float = 1.0, threshold: float = 20.0"),
-    _unary("threshold", _F + "threshold", "min: float, max: float"),
+    _plain("threshold", _F + "threshold", "min: float, max: float"),
     _unary("polygamma", lambda x, n: torch_function("polygamma")(n, x), "n: int"),
     Row("div_no_nan_bw", f"({_ONE}, scalar: float, {_TAIL})", _divided_or_nothing,
         "The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN.", integers=False),
@@ -327,15 +293,15 @@ UNARY = _declared(
         "The gradient of `prod`'s operand; where all is multiplied, of the gradient's first element.", integers=False,
         layout=Layout.TILE),
     _unary("repeat", _repeated, "shape: Sequence[int]"),
-    Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power,
+    Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power(math.inf),
         "The gradient of a power's base; infinite where the base is negative, as on a device.", integers=False),
-    Row("rpow_bw", f"({_ONE}, exponent: float, {_TAIL})", _power_of,
+    Row("rpow_bw", f"({_ONE}, exponent: float, {_TAIL})", _power(math.nan),
         "The gradient of a power's base; NaN where the base is negative.", integers=False),
     Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
         "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
-    Row("tanh_bw", f"({_ONE}, {_INTO})", _tanh, "The gradient of `tanh`'s operand.", integers=False,
-        golden=goldens.rounded_once(_tanh)),
-    Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
+    Row("tanh_bw", f"({_ONE}, {_INTO})", ByElement(formulas.tanh, (2,)), "The gradient of `tanh`'s operand.", integers=False,
+        golden=goldens.rounded_once(formulas.tanh)),
+    Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", ByElement(_gelu, (2,)),
         "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False,
         golden=goldens.rounded_once(_gelu)),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
@@ -352,20 +318,26 @@ BINARY = _declared(
     _binary("logaddexp2", "logaddexp2"),
     _binary("max", "max"),
     _binary("min", "min"),
-    _binary("squared_difference", lambda x, y: (x - y).square(), slopes=_squares),
+    _binary("squared_difference", lambda x, y: (x - y).square(), slopes=formulas.squares),
     _binary("xlogy", "xlogy"),
-    _binary("rsub", lambda x, y: y - x, into=_INTO_OTHER, slopes=lambda gradient, x, y: [-gradient, gradient]),
-    _binary("addalpha", _with_alpha("add"), extra="alpha: float = 1.0", into=_INTO_AB),
-    _binary("subalpha", _with_alpha("sub"), extra="alpha: float = 1.0", into=_INTO_OTHER),
+    _binary("rsub", lambda x, y: y - x, into=_INTO_OTHER,
+            slopes=lambda gradient, x, y: [-gradient, gradient], short=always),
+    _binary("addalpha", _with_alpha("add"), extra="alpha: float = 1.0", into=_INTO_AB,
+            slopes=lambda gradient, x, y, alpha: [gradient, formulas.scaled(gradient, alpha)], short=always),
+    _binary("subalpha", _with_alpha("sub"), extra="alpha: float = 1.0", into=_INTO_OTHER,
+            slopes=lambda gradient, x, y, alpha: [gradient, formulas.scaled(-gradient, alpha)], short=always),
     _binary("concat", lambda x, y, dim=0: library().concat((x, y), dim), extra="dim: int = 0", into=_INTO_AB),
-    _either("add", lambda x, y: x + y, slopes=lambda gradient, x, y: [gradient, gradient]),
-    _either("sub", lambda x, y: x - y, slopes=lambda gradient, x, y: [gradient, -gradient]),
-    _either("mul", lambda x, y: x * y, slopes=lambda gradient, x, y: [gradient * y, gradient * x]),
-    _either("div", _divided, "rounding_mode: str | None = None"),
+    _either("add", lambda x, y: x + y, slopes=lambda gradient, x, y: [gradient, gradient],
+            beside=lambda gradient, x, y: [gradient], short=always),
+    _either("sub", lambda x, y: x - y, slopes=lambda gradient, x, y: [gradient, -gradient],
+            beside=lambda gradient, x, y: [gradient], short=always),
+    _either("mul", lambda x, y: x * y, slopes=lambda gradient, x, y: [gradient * y, gradient * x],
+            beside=lambda gradient, x, y: [gradient * y], short=always),
+    _either("div", _divided, "rounding_mode: str | None = None", slopes=formulas.quotients, beside=formulas.quotient),
     _either("fmod", lambda x, y: library().fmod(x, y), operands=f"{_TWO} | float", into=_TAIL),
     _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
     Row("assign_bw", f"({_ONE}, input_tensor_b: Tensor | None = None, {_INTO_AB})",
-        lambda gradient, *operands: [gradient.clone() for x in operands if x is not None],
+        ByElement(lambda gradient, *operands: [gradient.clone() for x in operands if x is not None], (2, 3), always),
         "The gradient itself, for each operand.", integers=False, check=_check_second),
     Row("bias_gelu_bw",
         f"({_ONE}, bias: Tensor | float, *, variant: GeluVariant | None = None, approximate: str | None = None, {PLACED})",
