@@ -40,6 +40,7 @@ def run() -> list[Row]:
         with _one_thread():
             return [
                 *_operations(device, torch),
+                *_gradients(device, torch),
                 *_products(device, torch),
                 *_images(device, torch),
                 *_borders(device, torch),
@@ -102,6 +103,28 @@ def _operations(device: MeshDevice, torch: Any) -> Iterator[Row]:
         "sort": (lambda: ops.sort(a), lambda: torch.sort(x)),
         "transpose": (lambda: ops.transpose(a, 0, 1), lambda: x.t().contiguous()),
         "digamma": (lambda: ops.digamma(b), lambda: torch.digamma(y)),
+    }
+    for name, (ours, theirs) in calls.items():
+        yield _ratio(name, ELEMENTWISE, ours, theirs)
+
+
+def _gradients(device: MeshDevice, torch: Any) -> Iterator[Row]:
+    """Backward operations next to PyTorch's function and its gradient."""
+    torch.manual_seed(0)
+    given, x = torch.randn(1024, 1024).bfloat16(), (torch.rand(1024, 1024) + 0.5).bfloat16()
+    g, a = _put(device, given), _put(device, x)
+
+    def differentiated(function: Callable[..., Any], count: int = 1) -> Callable[[], object]:
+        leaves = [x.clone().requires_grad_() for _ in range(count)]
+        return lambda: torch.autograd.grad(function(*leaves), leaves, given)
+
+    calls: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "neg_bw": (lambda: ops.neg_bw(g, a), differentiated(torch.neg)),
+        "add_bw": (lambda: ops.add_bw(g, a, a), differentiated(torch.add, 2)),
+        "pow_bw": (lambda: ops.pow_bw(g, a, 2.0), differentiated(lambda leaf: leaf**2.0)),
+        "sqrt_bw": (lambda: ops.sqrt_bw(g, a), differentiated(torch.sqrt)),
+        "gelu_bw": (lambda: ops.gelu_bw(g, a), differentiated(torch.nn.functional.gelu)),
+        "logaddexp_bw": (lambda: ops.logaddexp_bw(g, a, a), differentiated(torch.logaddexp, 2)),
     }
     for name, (ours, theirs) in calls.items():
         yield _ratio(name, ELEMENTWISE, ours, theirs)
