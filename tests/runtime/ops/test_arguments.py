@@ -225,3 +225,33 @@ def test_rows_of_a_table_but_one(one: MeshDevice):
         assert np.array_equal(held(found), table[ids])  # its vector is what the table holds, as PyTorch's is
     assert call("embedding", put(one, ids, U32, ROW), put(one, table, BF16, ROW), layout=TILE).layout is TILE
     assert call("typecast", put(one, ids, U32, ROW), U16).dtype is U16
+
+
+def rooms(one: MeshDevice) -> dict[str, tuple[list[Any], dict[str, Any], str]]:
+    """Calls of operations beside the table of calls, and the word for what they write over."""
+    x, four = put(one, sample(3, 64)), put(one, sample(1, 2, 32, 64), BF16)
+    ids = put(one, [[1, 3, 0, 3]], U32, ROW)
+    places = put(one, np.random.default_rng(1).integers(0, 64, (3, 5)), U32)
+    levels = put(one, np.arange(-6, 6).reshape(2, 6), I32)
+    row = put(one, sample(1, 2, 1, 1, seed=1), BF16)
+    return {
+        "gather": ([x, 1, places], {}, "out"),
+        "quantize": ([x, 0.5, 3], {}, "output_tensor"),
+        "dequantize": ([levels, 0.5, 3], {}, "output_tensor"),
+        "requantize": ([levels, 0.25, 3, 0.5, -1], {}, "output_tensor"),
+        "embedding": ([ids, put(one, sample(8, 32), BF16, ROW)], {}, "output_tensor"),
+        "ema": ([put(one, sample(1, 2, 3, 40), BF16), 0.25], {}, "out"),
+        "batch_norm": ([four], {"running_mean": row, "running_var": put(one, np.ones((1, 2, 1, 1)), BF16)}, "output"),
+        "experimental.fast_reduce_nc": ([four], {"dims": [1]}, "output"),
+        "alt_complex_rotate90": ([x], {}, "output_tensor"),
+    }  # fmt: skip
+
+
+@pytest.mark.torch
+def test_results_are_written_over_what_is_given_for_them(one: MeshDevice):
+    for name, (given, words, room) in rooms(one).items():
+        plain = call(name, *given, **words)
+        into = put(one, np.full(plain.shape.dims, 9), plain.dtype, plain.layout)
+        found = call(name, *given, **words, **{room: into})
+        assert found.storage is into.storage, name
+        assert held(into).tobytes() == held(plain).tobytes(), name
