@@ -55,6 +55,15 @@ def test_what_is_named_is_there(block: str) -> None:
     assert not gone, f"CONTRIBUTING.md names what is not there (moved?): {gone}"
 
 
+def test_commands_of_the_environment_are_called_once_it_is_activated() -> None:
+    """Before, a shell of a newcomer does not find them."""
+    said = TEXT.find("`. .venv/bin/activate`")
+    called = [
+        found.start() for found in re.finditer(r"`(?:[A-Z_]+=1 )?(?:pytest|mgd|tt-run)(?: [^`]+)?`", TEXT)
+    ]
+    assert called and 0 <= said < min(called)
+
+
 @pytest.mark.parametrize("folder", ["tt_run", "tt_run/runtime", ""])
 def test_every_room_is_named(folder: str) -> None:
     """Folders and modules at the top of the tree, of the package and of the runtime stand in its tables."""
