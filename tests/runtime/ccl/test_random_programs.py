@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(mpirun() is None, reason="no mpirun beside this 
 
 
 def digests(
-    folder: Path, hosts: tuple[int, int], first: int, count: int, *words: str, timeout: float = 60
+    folder: Path, hosts: tuple[int, int], first: int, count: int, *words: str, timeout: float = 240
 ) -> dict[str, list[str]]:
     """What the programs of seeds from `first` on print for each program and device, under one cut of the mesh."""
     descriptor = folder / "mesh.textproto"
