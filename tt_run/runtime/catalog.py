@@ -23,6 +23,7 @@ MODULES = (
     "tt_run.runtime.ccl.fused.prefill_combine",
     "tt_run.runtime.ccl.fused.expert_returns",
     "tt_run.runtime.ccl.fused.expert_compute",
+    "tt_run.runtime.ccl.fused.expert_gpt",
     "tt_run.runtime.ccl.reduce_to_root",
     "tt_run.runtime.ccl.all_to_all",
     "tt_run.runtime.ccl.gather_forms",

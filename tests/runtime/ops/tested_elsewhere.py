@@ -67,6 +67,8 @@ ELSEWHERE: dict[str, str] = {
     experimental.matmul_decode experimental.multi_scale_deformable_attn experimental.nlp_concat_heads_boltz
     experimental.nlp_create_qkv_heads_boltz experimental.nlp_create_qkv_heads_vit
     """,
+    "ccl/test_expert_gpt.py": "experimental.moe_gpt",
+    "ops/experts/test_gate_products.py": "experimental.deepseek.moe.moe_gate_mm",
     "ops/experts/test_gates_and_indexer.py": """
     experimental.can_use_fused_msda_from_offsets_l1_value experimental.deepseek.moe.deepseek_moe_gate
     experimental.deepseek.moe.generalized_moe_gate experimental.deepseek_prefill.mhc_split_sinkhorn experimental.fast_reduce_nc_split

@@ -51,6 +51,7 @@ MODULES = (
     "experts.expert_prefill",
     "experts.expert_networks",
     "experts.expert_gates",
+    "experts.gate_products",
     "experts.ring_operations",
     "attention.indexer",
     "attention.sparse_blocks",

@@ -24,11 +24,6 @@ _PREFETCHES = (
     "it starts cores that prefetch weights for kernels; without it the same products give the same values"
 )
 _KERNEL = "it runs a kernel of the program's own"
-_RING = "its operands are packed for a ring of cores of one chip in a layout of its own"
-_PACKED = (
-    f"{_RING}; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)"
-)
-_PACKED_GATE = f"{_RING}; ttnn.linear(activation='sigmoid') and ttnn.experimental.deepseek.moe.deepseek_moe_gate choose the same experts"
 
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),
@@ -51,8 +46,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
         families.KERNEL,
         "it is a test of a device's prefetcher",
     ),
-    "experimental.moe_gpt": (families.EXPERTS, _PACKED),
-    "experimental.deepseek.moe.moe_gate_mm": (families.EXPERTS, _PACKED_GATE),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 

@@ -262,12 +262,6 @@ def test_rows_of_bytes_are_those_that_sparse_attention_reads(one: MeshDevice) ->
         )
 
 
-def test_what_is_packed_for_rings_of_cores_refuses(one: MeshDevice) -> None:
-    for name in ("deepseek.moe.moe_gate_mm", "moe_gpt"):
-        with pytest.raises(RuntimeError, match=r"is not emulated: .* packed for a ring of cores"):
-            call(f"experimental.{name}", put(one, sample(F32, 32, 32)))
-
-
 def test_room_for_what_is_handed_on(mesh: MeshDevice) -> None:
     """As large as the reference's."""
     room = PREFILL + "hybrid_routed_expert_moe_forwarding_buffer"

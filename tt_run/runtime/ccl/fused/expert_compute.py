@@ -43,7 +43,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.experts import ring_checks, ring_networks, ring_routes
 from tt_run.runtime.ops.experts.expert_layouts import auto_output_width_shard_dim
-from tt_run.runtime.ops.experts.ring_layout import Ring
+from tt_run.runtime.ops.experts.ring_layout import ring_packings
 from tt_run.runtime.ops.experts.ring_operations import get_moe_combine_cores, ring_of
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
@@ -53,7 +53,7 @@ from tt_run.runtime.values import shapes
 Array = npt.NDArray[Any]
 
 
-class _Work(NamedTuple):
+class Work(NamedTuple):
     """What this rank's devices computed, by their places on the mesh, and what all of it is like."""
 
     found: Mapping[int, Sequence[ring_routes.Route]]
@@ -128,9 +128,14 @@ def moe_compute(
     cores = get_moe_combine_cores.compute(
         device, output_height_shard_dim, width, hidden, mux_core_range_set or CoreRangeSet()
     )
-    work = _computed(device, given, weights, ring, layer_id, cluster_axis, gate)
-    slots = _tables(tilize_input_tensor, device, work)
-    slots += _buffers(tilize_input_tensor, device, {} if local else work.rows, cores, output_height_shard_dim)
+    network = ring_networks.Network(ring, ring_packings(ring), layer_id, gate)
+    work = computed(device, given, weights, network, cluster_axis)
+    rooms = {
+        p: ring_routes.staged(rows, output_height_shard_dim, width)
+        for p, rows in (() if local else work.rows.items())
+    }
+    slots = tables(tilize_input_tensor, device, work)
+    slots += buffers(tilize_input_tensor, device, rooms, cores)
     if compute_only:
         return slots
     if cluster_axis is None or local:
@@ -151,15 +156,14 @@ def moe_compute(
 COMPUTE = Collective("moe_compute", check_returns, every_shard, traffic.EXCHANGE, result_topology.unchanged)
 
 
-def _computed(
+def computed(
     device: MeshDevice,
     given: Sequence[Tensor],
     packed: Sequence[Tensor],
-    ring: Ring,
-    layer: int,
+    network: ring_networks.Network,
     axis: int | None,
-    gate: ring_networks.Gate,
-) -> _Work:
+) -> Work:
+    """What this rank's devices make of `given`: tokens, choices, scores and the map of experts to devices."""
     hidden, choices, experts = given[0].shape[-1], given[1].shape[-1], packed[0].shape[2]
     number = math.prod(given[0].shape[:-1])
     lanes = lanes_of(device, axis)
@@ -193,6 +197,8 @@ def _computed(
                 hint="tilize_expert_mapping_tensor [devices, experts] with a column for every expert",
             )
         owners = mapping.astype(np.int64)[senders]
+        if network.dropped and choices > 1:
+            owners[(chosen == chosen[:, :1]).all(axis=1)] = -1
         try:
             mine = ring_routes.routes(chosen, scores.reshape(number, choices), owners, position, experts)
         except LookupError as error:
@@ -207,17 +213,21 @@ def _computed(
         ) -> ring_networks.Matrices:
             key = (*held, expert)
             if key not in unpacked:
-                unpacked[key] = ring_networks.expert_of(ring, a, b, layer, expert)
+                unpacked[key] = ring_networks.expert_of(network, a, b, expert)
             return unpacked[key]
 
         flat = np.asarray(tokens, np.float32).reshape(number, hidden)
-        found[position], rows[position] = mine, ring_networks.computed(flat, ring, weights, mine, gate)
-    return _Work(found, rows, number, hidden, choices, experts)
+        found[position], rows[position] = (
+            mine,
+            ring_networks.computed(flat, network.ring, weights, mine, network.gate),
+        )
+    return Work(found, rows, number, hidden, choices, experts)
 
 
-def _tables(source: Tensor, device: MeshDevice, work: _Work) -> list[Tensor]:
+def tables(source: Tensor, device: MeshDevice, work: Work, every_core: bool = True) -> list[Tensor]:
+    """Counts, on every core or once, lines of activations and token lists."""
     grid = device.compute_with_storage_grid_size()
-    cores, tokens = grid.x * grid.y, work.tokens
+    cores, tokens = grid.x * grid.y if every_core else 1, work.tokens
     counts = {p: ring_routes.counts_table(routes, cores) for p, routes in work.found.items()}
     lines = {
         p: ring_routes.activation_table(routes, tokens, work.choices) for p, routes in work.found.items()
@@ -225,7 +235,7 @@ def _tables(source: Tensor, device: MeshDevice, work: _Work) -> list[Tensor]:
     lists = {p: ring_routes.token_lists(routes, tokens) for p, routes in work.found.items()}
     width, line = ring_routes.words_of(work.experts), ring_routes.words_of(2 * work.experts + 1)
     made = (
-        (counts, (cores, width), _in_height(grid, (1, width))),
+        (counts, (cores, width), _in_height(grid, (1, width)) if every_core else L1_MEMORY_CONFIG),
         (lines, (1, tokens * line), L1_MEMORY_CONFIG),
         (lists, (work.experts, ring_routes.words_of(1) * (tokens + 1)), L1_MEMORY_CONFIG),
     )
@@ -238,22 +248,18 @@ def _tables(source: Tensor, device: MeshDevice, work: _Work) -> list[Tensor]:
     ]  # fmt: skip
 
 
-def _buffers(
-    source: Tensor,
-    device: MeshDevice,
-    rows: Mapping[int, Sequence[Array]],
-    cores: Sequence[CoreCoord],
-    height: int,
+def buffers(
+    source: Tensor, device: MeshDevice, rooms: Mapping[int, Array], cores: Sequence[CoreCoord]
 ) -> list[Tensor]:
-    """Slots 3 and 4: on hardware one buffer of every core, seen as tiles and as rows."""
+    """Slots 3 and 4: on hardware one buffer of every core, seen as tiles and as rows; `rooms` are what lies on `cores`."""
     grid, hidden = device.compute_with_storage_grid_size(), source.shape[-1]
     shape = (grid.x * grid.y, ring_routes.BUFFERS, ring_routes.CHUNK, hidden)
     nothing = np.broadcast_to(np.float32(0), shape)
     places = [core.y * grid.x + core.x for core in cores]
     held: dict[int, Array] = {}
-    for position, outputs in rows.items():
+    for position, content in rooms.items():
         room = np.zeros(shape, np.float32)
-        room[places] = ring_routes.staged(outputs, height, len(cores) // height).reshape(-1, *shape[1:])
+        room[places] = content.reshape(-1, *shape[1:])
         held[position] = room
     empty = dict.fromkeys(device.local_positions, nothing)
     place = _in_height(grid, (ring_routes.BUFFERS * ring_routes.CHUNK, hidden))
@@ -274,7 +280,7 @@ def _in_height(grid: CoreCoord, piece: tuple[int, int]) -> MemoryConfig:
 
 
 def _by_itself(
-    source: Tensor, device: MeshDevice, work: _Work, output: Tensor | None, memory_config: MemoryConfig | None
+    source: Tensor, device: MeshDevice, work: Work, output: Tensor | None, memory_config: MemoryConfig | None
 ) -> Tensor:
     """Slot 5 of devices that combine with no other: the rows of their own experts."""
     shape = (work.choices, work.tokens, work.hidden)

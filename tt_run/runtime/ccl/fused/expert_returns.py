@@ -59,7 +59,7 @@ def selective_reduce_combine(
 ) -> Tensor:
     """Experts' rows in height over the worker cores to [K, batch*seq/devices of the group, hidden] in rows: slot k from a token's k-th expert.
 
-    `worker_cores` come by shares of tokens, inside of these by parts of a row; the other tensors are as `moe_compute` returns them. Choices
+    `worker_cores` come by shares of tokens, inside of these by parts of a row; the other tensors are as `moe_compute` or `moe_gpt` returns them. Choices
     whose expert the group has not keep what output_tensor held. Raises RuntimeError for shapes and cores that do not fit.
     """
     given = (dense_input_tensor, dense_activations_tensor, dense_token_maps_tensor, dense_token_counts_tensor)
@@ -67,7 +67,12 @@ def selective_reduce_combine(
     grid = (token_parallel_core_dim, data_parallel_core_dim)
     experts, tokens = dense_token_maps_tensor.shape[-2], batch_size * seq_size
     _check_tables(dense_activations_tensor, dense_token_maps_tensor, experts, tokens)
-    order, pieces, part = _cores(dense_input_tensor, experts, worker_cores, grid, hidden_size)
+    # Counts that stand there once are those of `moe_gpt`, whose cores hold the rows of all experts one after another.
+    every = dense_token_counts_tensor.shape[0] == 1
+    order, pieces, part = _cores(dense_input_tensor, 0 if every else experts, worker_cores, grid, hidden_size)
+    in_use = None
+    if every and tuple(dense_input_tensor.shape)[1:3] == (BUFFERS, CHUNK):
+        in_use = experts * (tokens // token_parallel_core_dim) * part
     tuning = topology, num_links, memory_config
     asked = (tokens, hidden_size, select_experts_k)
     plan = planned(COMBINE, dense_input_tensor, cluster_axis, asked, tuning)
@@ -78,7 +83,7 @@ def selective_reduce_combine(
         if dense is None or activations is None or maps is None or counts is None:
             continue
         numbers = [int(n) for n in counts.reshape(-1)[:experts]]
-        cores = dense.reshape(pieces, -1)[order].reshape(*grid, -1)
+        cores = dense.reshape(pieces, -1)[order].reshape(*grid, -1)[..., :in_use]
         try:
             found[position] = read_routes(activations, maps.reshape(experts, -1), counts, tokens)
             rows[position] = rows_staged(cores, numbers, part, hidden_size)

@@ -15,16 +15,21 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
 
-def check_mode(
-    device: MeshDevice, axis: int | None, compute_only: bool, alone: Mapping[str, object], shared: int
-) -> None:
-    """Raises RuntimeError for an axis that the mesh has not, and for what the way of combining has no use for or cannot do."""
+def check_axis(device: MeshDevice, axis: int | None) -> None:
+    """Raises RuntimeError for an axis that the mesh has not."""
     if axis is not None and not 0 <= axis < device.shape.dims():
         raise fatal(
             f"cluster_axis {axis} is out of range for a mesh with {device.shape.dims()} axes",
             "*cluster_axis < mesh_shape.dims()",
             hint="cluster_axis=0 along columns, from row to row; cluster_axis=1 along rows",
         )
+
+
+def check_mode(
+    device: MeshDevice, axis: int | None, compute_only: bool, alone: Mapping[str, object], shared: int
+) -> None:
+    """Raises RuntimeError for an axis that the mesh has not, and for what the way of combining has no use for or cannot do."""
+    check_axis(device, axis)
     if alone["topology"] not in (None, Topology.Linear, Topology.Ring):
         raise fatal(
             f"moe_compute: combine kernel only supports Topology::Linear or Topology::Ring, got {alone['topology']}",

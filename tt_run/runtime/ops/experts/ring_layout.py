@@ -62,22 +62,22 @@ def tiles_per_transaction(ring: Ring) -> int:
 
 
 @lru_cache(maxsize=64)
-def first_packing(ring: Ring, banks: int, height: int) -> Packing:
+def first_packing(ring: Ring, banks: int, height: int, shares: tuple[int, ...] = ()) -> Packing:
     """W0 and W1 side by side, column by column; tiles are numbered over (matrix, row, column).
 
-    `height` is that of a block, which differs from the ring's own where a caller says so.
+    `height` is that of a block, which differs from the ring's own where a caller says so; `shares` are the cores' columns where those do.
     """
     depth, columns = ring.hidden + ring.bias, ring.intermediate
     numbers = np.arange(2 * depth * columns).reshape(2, depth, columns)
-    largest = _up(columns, ring.cores)
+    shares = shares or first_columns(ring)
+    largest = max(shares)
     stride = max(largest + largest % 2, WIDE)
     compact = largest < stride
     full, half = _up(depth, height) * height, _up(depth, 2 * height) * 2 * height
     deep = np.full((2, max(full, half), columns + 1), _NOTHING)  # the last column holds nothing
     deep[:, :depth, :columns] = numbers
     streams, begin, stored = [], 0, set()
-    for core in range(ring.cores):
-        own = shard_tiles(columns, core, ring.cores)
+    for own in shares:
         chosen = [*range(begin, begin + own), *([] if compact else [columns] * (stride - own))]
         begin += own
         stored.add(len(chosen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.functions import gelu_tanh
-from tt_run.runtime.ops.experts.ring_layout import WIDE, Ring, ring_packings, unpack
+from tt_run.runtime.ops.experts.ring_layout import WIDE, Packing, Ring, ring_packings, unpack
 from tt_run.runtime.ops.experts.ring_routes import Route
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -21,7 +21,18 @@ from tt_run.runtime.tuning.choices import MoEActivationFunction
 Array = npt.NDArray[Any]
 Gate = Callable[[Array, Array], Array]
 Matrices = tuple[Array, ...]
+Packings = tuple[Packing, Packing]
 _LIMIT, _SLOPE = np.float32(7), np.float32(1.702)  # of SWIGLU, whatever the call says
+
+
+class Network(NamedTuple):
+    """What experts compute from packed weights of a layer; `dropped` are tokens whose choices are all one: they came from nowhere."""
+
+    ring: Ring
+    packings: Packings
+    layer: int
+    gate: Gate
+    dropped: bool = False
 
 
 def gate_of(kind: MoEActivationFunction, limit: float | None) -> Gate:
@@ -70,9 +81,9 @@ def check_packed(ring: Ring, first: Tensor, second: Tensor, layer: int) -> None:
         raise fatal(f"layer_id {layer} of {first.shape[1]} layers", hint="layer_id=0 for the first of them")
 
 
-def expert_of(ring: Ring, first: Array, second: Array, layer: int, expert: int) -> Matrices:
-    """The matrices (gate, up, down) of an expert of a layer; a bias is the first of the last 32 rows."""
-    packings = ring_packings(ring)
+def expert_of(network: Network, first: Array, second: Array, expert: int) -> Matrices:
+    """The matrices (gate, up, down) of an expert; a bias is the first of the last 32 rows."""
+    ring, packings, layer = network[:3]
     one = (slice(None), slice(layer, layer + 1), slice(expert, expert + 1))
     gate, up = unpack(first[one], packings[0], ring.hidden + ring.bias, ring.intermediate, 0)[0]
     down = unpack(second[one], packings[1], ring.intermediate + ring.bias, ring.hidden, 0)[0, 0]

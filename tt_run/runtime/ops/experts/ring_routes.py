@@ -122,12 +122,28 @@ def staged(outputs: Sequence[Array], height: int, width: int) -> Array:
     hidden = outputs[0].shape[1]
     room = np.zeros((height, width, BUFFERS, CHUNK * width, hidden // width), np.float32)
     for number in range(max(len(outputs) - BUFFERS, 0), len(outputs)):
-        begin = 0
-        for row, many in enumerate(shares(len(outputs[number]), height)):
-            part = outputs[number][begin : begin + many].reshape(many, width, hidden // width).swapaxes(0, 1)
-            room[row, :, number % BUFFERS, :many] = part
-            begin += many
+        _put(room[:, :, number % BUFFERS], outputs[number])
     return room.reshape(height * width, BUFFERS, CHUNK * width, -1)
+
+
+def staged_one_after_another(outputs: Sequence[Array], height: int, width: int, rows: int) -> Array:
+    """The rows of all experts as `moe_gpt` leaves them in the combine cores, with so many `rows` of a core for each; nothing is zero."""
+    hidden = outputs[0].shape[1]
+    room = np.zeros((height * width, BUFFERS * CHUNK * hidden), np.float32)
+    held = np.zeros((height, width, len(outputs), rows, hidden // width), np.float32)
+    for number, output in enumerate(outputs):
+        _put(held[:, :, number], output)
+    room[:, : held[0, 0].size] = held.reshape(height * width, -1)
+    return room
+
+
+def _put(cores: Array, output: Array) -> None:
+    """An expert's rows into [height, width, rows, part of a row]."""
+    height, width, _, part = cores.shape
+    begin = 0
+    for row, many in enumerate(shares(len(output), height)):
+        cores[row, :, :many] = output[begin : begin + many].reshape(many, width, part).swapaxes(0, 1)
+        begin += many
 
 
 def rows_staged(room: Array, numbers: Sequence[int], part: int, hidden: int) -> list[Array]:

@@ -277,8 +277,8 @@ def minimal_matmul_strided_reduce_scatter_async(input_tensor: _Tensor | _Sequenc
 def moe_compute(tilize_input_tensor: _Tensor, tilize_expert_indices_tensor: _Tensor, tilize_expert_scores_tensor: _Tensor, tilize_expert_mapping_tensor: _Tensor, matmul_w0_w1_tensor: _Tensor, matmul_w2_tensor: _Tensor, *, layer_id: int, output_height_shard_dim: int, intermediate_size: int, has_bias: bool = False, cluster_axis: int | None = None, topology: _Topology | None = None, num_links: int | None = None, mux_core_range_set: _CoreRangeSet | None = None, output_memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None, optional_cross_device_semaphore: _Any = None, activation_type: _MoEActivationFunction | None = None, compute_only: bool = False, num_shared_experts_per_device: int | None = None, activation_limit: float | None = None, math_fidelity: _MathFidelity = _MathFidelity.LoFi, fp32_dest_acc_en: bool = False) -> list[_Tensor]:
     """act(x W0, x W1) W2 of each device's experts on their tokens of a group; slot 5, but for `compute_only`, is (K, tokens of a device, hidden)."""
     ...
-def moe_gpt(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)."""
+def moe_gpt(input_tensor: _Tensor, *, expert_indices: _Tensor, expert_scores: _Tensor, expert_mapping: _Tensor, w0_w1_tensor: _Tensor, w2_tensor: _Tensor, output_height_shard_dim: int = 4, output_width_shard_dim: int = 3, hidden_size: int = 2880, cluster_axis: int | None = None) -> list[_Tensor]:
+    """swiglu(x W0 + b0, x W1 + b1) W2 + b2 of each device's experts on their tokens, for hidden and intermediate sizes of 2880."""
     ...
 def multi_scale_deformable_attn(value: _Tensor, grid: _Tensor, attn: _Tensor, *, memory_config: _MemoryConfig | None = None, align_corners: bool = False) -> _Tensor:
     """value [N, H, W, D] at grid [N, Q*P, 1, 2] in [-1, 1], P samples a query weighted by attn [N, Q, P] -> [N, Q, D], in rows."""

@@ -2,7 +2,6 @@
 """`ttnn.experimental.deepseek.moe`."""
 
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
-from typing import Any as _Any
 
 def deepseek_moe_gate(input_tensor: _Tensor, *, bias_tensor: _Tensor, input_indices_tensor: _Tensor, output_tensor: _Tensor, output_indices_tensor: _Tensor, eps: float = 1e-20, scaling_factor: float = 2.5, enable_sigmoid: bool = False) -> tuple[_Tensor, _Tensor]:
     """`generalized_moe_gate` for 256 experts in eight groups, of which a token keeps four: eight experts a token."""
@@ -10,6 +9,6 @@ def deepseek_moe_gate(input_tensor: _Tensor, *, bias_tensor: _Tensor, input_indi
 def generalized_moe_gate(input_tensor: _Tensor, *, bias_tensor: _Tensor, input_indices_tensor: _Tensor, output_tensor: _Tensor, output_indices_tensor: _Tensor, eps: float = 1e-20, scaling_factor: float = 2.5, enable_sigmoid: bool = False, topk: int = 8, output_softmax: bool = False, grouped: bool = False) -> tuple[_Tensor, _Tensor]:
     """The topk experts with the largest score + bias, largest first: their scores (scaled to sum to scaling_factor) and ids."""
     ...
-def moe_gate_mm(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.linear(activation='sigmoid') and ttnn.experimental.deepseek.moe.deepseek_moe_gate choose the same experts."""
+def moe_gate_mm(input_tensor: _Tensor, *, w_tensor: _Tensor, output_tensor: _Tensor, layer_id: int, column_id: int) -> _Tensor:
+    """The eight experts with the largest sigmoid(x W) + bias in the four best of eight groups, in `output_tensor`, which is returned."""
     ...
