@@ -117,6 +117,17 @@ def test_what_the_wide_loops_leave_over_counts_too(limit: float):
     agree(found, wanted(function, operands, limit))
 
 
+@pytest.mark.parametrize("place", [5, BLOCK + 18])
+def test_numbers_that_come_of_no_number(place: int):
+    """PyTorch's loops for many elements and for single ones take an operand that is no number in two ways, too."""
+    gradient = torch.ops.aten.hardtanh_backward
+    function = ByElement(lambda g, x: [gradient(g, x, -1.0, 1.0)], (2,), always)
+    operands = [any_bits(BLOCK + 20, seed, finite=True) for seed in range(2)]
+    operands[1][0, place] = 0x7FC0
+    found = of_elements(function, [shards_of(bits) for bits in operands], ())
+    agree(found, wanted(function, operands))
+
+
 def test_formulas_of_more_and_fewer_tensors_follow_each_other():
     three = [any_bits(BLOCK + 3, seed) for seed in range(3)]
     agree(of_elements(PRODUCTS, [shards_of(bits) for bits in three], ()), wanted(PRODUCTS, three))

@@ -7,7 +7,7 @@ elements. Another one, and every result with a NaN, of which PyTorch makes one o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -72,20 +72,30 @@ def _in_16_bits(function: ByElement, operands: Sequence[Shards], numbers: Number
     """What the formula makes of the elements as they are, of blocks with a NaN in float32; None if it rounds otherwise than there."""
     if function.short is None or not function.short(*numbers):
         return None
-    # Zeros of both signs are equal, but not to a formula.
-    if not _rounds_alike(function, len(operands), numbers, repr(numbers)):
-        return None
     elements = [elements_of(operand) for operand in operands]
+    alike = partial(_rounds_alike, function, len(operands), numbers, repr(numbers))
+    if alike(beside_nan=True):
+        odd = []
+    elif alike(beside_nan=False):
+        odd = elements
+    else:
+        return None
     found = on_each(function.formula, elements, *numbers, keeps_bfloat16=True)
-    return _in_blocks(function, elements, numbers, found) if any(map(has_nan, found)) else list(found)
+    if any(map(has_nan, (*found, *odd))):
+        return _in_blocks(function, elements, numbers, found, odd)
+    return list(found)
 
 
 def _in_blocks(
-    function: ByElement, stacks: Sequence[Array], numbers: Numbers, made: Sequence[Array] = ()
+    function: ByElement,
+    stacks: Sequence[Array],
+    numbers: Numbers,
+    made: Sequence[Array] = (),
+    odd: Sequence[Array] = (),
 ) -> list[Array]:
     """What the formula makes in float32, rounded, shard by shard: what it makes on the way stays in the cache.
 
-    `made`: the results but for their blocks with a NaN, which are written over.
+    `made`: the results but for blocks with a NaN in them or in what is `odd`, which are written over.
     """
     outs = list(made)
     before = silence()
@@ -96,7 +106,7 @@ def _in_blocks(
                 split = [tensor_of(stack[row].reshape(-1)).split(BLOCK) for stack in stacks]
                 for number, blocks in enumerate(zip(*split, strict=True)):
                     cut = slice(number * BLOCK, (number + 1) * BLOCK)
-                    if made and not any(has_nan(out[row].reshape(-1)[cut]) for out in outs):
+                    if made and not any(has_nan(each[row].reshape(-1)[cut]) for each in (*made, *odd)):
                         continue
                     given = [
                         block if block.dtype is torch.float32 else room[: len(block)].copy_(block)
@@ -125,26 +135,34 @@ def _tensor(elements: Array) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _rounds_alike(function: ByElement, count: int, numbers: Numbers, written: str) -> bool:
-    """Whether PyTorch makes the same of elements as of float32 that is rounded: of each beside some others, and beside one of its size."""
+def _rounds_alike(
+    function: ByElement, count: int, numbers: Numbers, written: str, *, beside_nan: bool
+) -> bool:
+    """Whether PyTorch makes the same of elements as of float32 that is rounded: of each beside some others, and beside one of its size.
+
+    `beside_nan`: also numbers, of operands of which one is none. `written`: the numbers, since zeros of both signs are equal, but not to a formula.
+    """
     random = np.random.default_rng(0)
     each = np.arange(1 << 16, dtype=np.uint16)
     near = (each, each ^ np.uint16(1), each ^ np.uint16(0x8000))
     for first in (*near, *(random.permutation(each) for _ in range(_TRIALS))):
         rest = [each, random.permutation(each)][: count - 1]
-        if not _agrees(function, [first, *rest], numbers):
+        if not _agrees(function, [first, *rest], numbers, beside_nan):
             return False
     return True
 
 
-def _agrees(function: ByElement, operands: Sequence[npt.NDArray[np.uint16]], numbers: Numbers) -> bool:
+def _agrees(
+    function: ByElement, operands: Sequence[npt.NDArray[np.uint16]], numbers: Numbers, beside_nan: bool
+) -> bool:
     """Whether both make the same numbers, and no number of the same operands, in the wide loops and in those for what they leave over."""
     wanted = _in_blocks(function, [bits.view(BFLOAT16)[None] for bits in operands], numbers)
+    kept = np.all([(bits & _MAGNITUDE <= _INFINITE) | beside_nan for bits in operands], axis=0)
     for step in (1, 2):  # elements that lie apart are for the others
         with quiet():
             given = [_tensor(np.repeat(bits, step).view(BFLOAT16))[::step] for bits in operands]
             found = [array_of(made, keeps_bfloat16=True) for made in function.formula(*given, *numbers)]
-        if not all(map(_is_alike, found, wanted)):
+        if not all(_is_alike(each[kept], due[0, kept]) for each, due in zip(found, wanted, strict=True)):
             return False
     return True
 
@@ -152,7 +170,7 @@ def _agrees(function: ByElement, operands: Sequence[npt.NDArray[np.uint16]], num
 def _is_alike(found: Array, wanted: Array) -> bool:
     if found.dtype != wanted.dtype:
         return False
-    made, due = found.view(np.uint16), wanted.view(np.uint16).reshape(found.shape)
+    made, due = found.view(np.uint16), wanted.view(np.uint16)
     numeric = (due & _MAGNITUDE) <= _INFINITE
     return (
         np.array_equal(made[numeric], due[numeric]) and not (made[~numeric] & _MAGNITUDE <= _INFINITE).any()

@@ -104,8 +104,9 @@ SLOPES: dict[str, Slopes] = {
     "cos": lambda gradient, x: [gradient * -x.sin()],
     "exp": lambda gradient, x: [gradient * x.exp()],
     "reciprocal": lambda gradient, x: [-gradient * x.reciprocal().square()],
+    "rsqrt": lambda gradient, x: [-0.5 * gradient * x.rsqrt().pow(3)],
     "sin": lambda gradient, x: [gradient * x.cos()],
-    "sqrt": lambda gradient, x: [gradient / (2 * x.sqrt())],
+    "sqrt": lambda gradient, x: [gradient / x.sqrt().mul_(2)],
 }
 
 
