@@ -34,6 +34,8 @@ SCORES = rng.integers(1, 9, (TOKENS, CHOICES)).astype(np.float32) / 8
 OWNERS = np.tile(np.array([0, 0, 0, 1, 1, 1], np.uint16), (2, 1))
 SENT = [t for t in range(TOKENS) if t != 5]
 
+pytestmark = pytest.mark.wide  # weights of 2880 x 2880 x 3 for each expert take seconds to pack, and a GB
+
 
 def matrices() -> list[np.ndarray]:
     """W0, W1 and W2 (experts, 2880 + 32, 2880), a bias in the first row of the last tiles."""
