@@ -150,3 +150,11 @@ def test_pools_of_such_elements(name: str, nan: bool, one: MeshDevice):
     first = bits(to_torch(POOLS[name](x)))
     assert x.shards.data.dtype == np.float32 and x.shards.bfloat16 is None
     assert np.array_equal(bits(to_torch(POOLS[name](x))), first)
+
+
+def test_one_value_is_held_in_such_elements(one: MeshDevice):
+    import torch
+
+    filled = ops.fill(from_torch(torch.randn(SHAPE).bfloat16(), layout=Layout.TILE, device=one), 0.3)
+    assert filled.shards.bfloat16 is not None
+    assert bool((to_torch(filled) == torch.tensor(0.3).bfloat16()).all())
