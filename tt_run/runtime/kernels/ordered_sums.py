@@ -77,22 +77,50 @@ def total_beside(stack: Array, axes: Sequence[int]) -> Array:
 
 def _in_halves(columns: Array) -> Array:
     length = columns.shape[1]
+    leaves, left = divmod(length, _LEAF)
+    if leaves > 1 and not left and not leaves & (leaves - 1):
+        return _in_equal_halves(columns, leaves)
     if length > _LEAF:
         half = length // 2
         half -= half % _EIGHT
         upper = _in_halves(columns[:, :half])
         return np.add(upper, _in_halves(columns[:, half:]), upper)
     whole = length - length % _EIGHT
-    rows = columns
-    if columns.dtype != np.float32:
-        rows = scratch("sums", 1, columns.size)[0][: columns.size].reshape(columns.shape)
-        np.copyto(rows, columns)
+    rows = _widened(columns)
     steps = rows[:, :whole].reshape(len(rows), whole // _EIGHT, _EIGHT, rows.shape[2])
-    a, b, c, d, e, f, g, h = np.moveaxis(np.add.reduce(steps, axis=1), 1, 0)
-    sums: Array = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    sums = _of_eight(np.add.reduce(steps, axis=1).transpose(1, 0, 2))
     for row in range(whole, length):
         sums += rows[:, row]
     return sums
+
+
+def _in_equal_halves(columns: Array, leaves: int) -> Array:
+    """The same of a power of two of leaves, whose sums are brought together at once."""
+    count, _, inner = columns.shape
+    sums: Array = np.empty((leaves, count, _EIGHT, inner), np.float32)
+    for leaf in range(leaves):
+        rows = _widened(columns[:, leaf * _LEAF : (leaf + 1) * _LEAF])
+        steps = rows.reshape(count, _LEAF // _EIGHT, _EIGHT, inner)
+        np.add.reduce(steps, axis=1, out=sums[leaf])
+    halves = _of_eight(sums.transpose(2, 0, 1, 3))
+    while len(halves) > 1:
+        halves = halves[0::2] + halves[1::2]
+    return halves[0]
+
+
+def _widened(columns: Array) -> Array:
+    """Columns in float32, in memory that the next call writes again if they are not that already."""
+    if columns.dtype == np.float32:
+        return columns
+    rows: Array = scratch("sums", 1, columns.size)[0][: columns.size].reshape(columns.shape)
+    np.copyto(rows, columns)
+    return rows
+
+
+def _of_eight(sums: Array) -> Array:
+    a, b, c, d, e, f, g, h = sums
+    found: Array = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    return found
 
 
 def of_rows(rows: Array) -> Array:
