@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RUNTIME = ROOT / "tt_run" / "runtime"
 ENDINGS = r"\.(?:py|pyi|md|ya?ml|json|html|textproto|txt)$"
-MADE_BY_A_RECIPE = {"expected.txt", "bad.textproto", "words.txt"}
-"""Files of a folder that the reader makes."""
+MADE_BY_A_RECIPE = {"expected.txt", "bad.textproto", "words.txt", ".venv/bin/activate"}
+"""Files that the reader makes, and one of the environment, which may lie elsewhere."""
 
 
 def blocks() -> Iterator[str]:

@@ -18,6 +18,7 @@ from tt_run.launch.line import LaunchLine
 from tt_run.supervise.attempt import conclude
 from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.output.advice import advice_on, launcher_advice
+from tt_run.supervise.verdict import limits
 
 HERE = os.uname().nodename
 
@@ -49,6 +50,22 @@ def test_a_rank_in_which_mpi_could_not_start_is_the_culprit(records: Records) ->
         found = conclude(plan, line, records.board, seen, 1, {}).verdict
         assert found.culprit is not None and found.culprit.rank == rank
     assert (found.exit_code, found.sentence) == (14, f"MPI could not start in rank 1 on {HERE}")
+
+
+@pytest.mark.parametrize(("most", "code"), [(32 << 10, Exit.NO_LAUNCHER), (1 << 40, 137), (None, 137)])
+def test_small_files_are_named_where_mpirun_has_killed_the_rank_that_would_have_said_so(
+    records: Records, monkeypatch: pytest.MonkeyPatch, most: int | None, code: int
+) -> None:
+    """Which process comes to the limit first is chance."""
+    infinite = resource.RLIM_INFINITY
+    monkeypatch.setattr(limits, "limit_of", lambda _: (infinite if most is None else most, infinite))
+    records.status(0)
+    records.status(1)
+    records.folder.err(1).write_text("PMIX ERROR: PMIX_ERR_OUT_OF_RESOURCE in file /x/pmix_client.c\n")
+    seen = Observation(EndedBy.ITSELF, 137, 0.0, 10.0, gone={0: 8.0, 1: 8.1})
+    found = conclude(plan_of(("true",)), cast(LaunchLine, None), records.board, seen, 1, {}).verdict
+    assert found.exit_code == code
+    assert ("larger than files may be (ulimit -f), which is 32 KiB" in found.sentence) is (code == 69)
 
 
 @pytest.mark.parametrize(
