@@ -53,6 +53,11 @@ TOKEN: list[tuple[dict[str, Any], str]] = [
     ),
     ({"update_idxs": [1] * 4, "page_table": True}, "Paged cache requires update_idxs tensor"),
     ({"update_idxs_tensor": U32}, "Expected update_idxs to have datatype INT32"),
+    ({"update_idxs": [1] * 4, "batch_offset": 1}, "batch_offset must be 0"),
+    (
+        {"update_idxs_tensor": I32, "page_table": True, "share_cache": True},
+        "share_cache not supported with paged cache",
+    ),
 ]
 
 

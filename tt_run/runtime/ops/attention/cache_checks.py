@@ -122,8 +122,20 @@ def check_tokens(
     positions: Tensor | None,
     pages: Tensor | None,
     shared: bool,
+    offset: int = 0,
 ) -> None:
     """What `paged_update_cache` refuses of a token of each user and of its positions."""
+    if offset:
+        raise fatal(
+            "batch_offset must be 0",
+            f"{offset} == 0",
+            hint="input_tensor[:, batch_offset:] on a core for each user",
+        )
+    if shared and pages is not None:
+        raise fatal(
+            "share_cache not supported with paged cache",
+            hint="a page table with the same blocks for every user",
+        )
     if new.dtype not in _WRITTEN:
         raise fatal(
             "Data type of input tensor for paged_update_cache must be FLOAT32 or BFLOAT16; decode update repacks into the cache dtype and "
@@ -157,7 +169,7 @@ def check_tokens(
             "dispatches one user per core",
             hint=f"an input on {users} cores",
         )
-    if shared and pages is None and cache.shape[0] != 1:
+    if shared and cache.shape[0] != 1:
         raise fatal(
             "Share cache feature expects cache tensor to have batch of 1",
             f"got {cache.shape[0]}",

@@ -183,7 +183,9 @@ def paged_update_cache(
         )
     refuse(without_four_dims(cache_tensor, input_tensor))
     listed = ints(update_idxs)
-    check_tokens(cache_tensor, input_tensor, listed, update_idxs_tensor, page_table, bool(share_cache))
+    check_tokens(
+        cache_tensor, input_tensor, listed, update_idxs_tensor, page_table, bool(share_cache), batch_offset
+    )
     given = {"positions": update_idxs_tensor, "pages": page_table}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
     if page_table is None and (block_size or num_kv_heads):
@@ -203,7 +205,7 @@ def paged_update_cache(
             if position >= 0:
                 position %= cache_position_modulo or position + 1
                 block, at = _place(rest.get("pages"), user, position, length, bool(share_cache))
-                row[block, :, at] = new.reshape(-1, new.shape[-2], depth)[batch_offset + user, :heads]
+                row[block, :, at] = new.reshape(-1, new.shape[-2], depth)[user, :heads]
         _keep(held, row)
 
     return _rewrite(cache_tensor, (input_tensor, *named.values()), write, mesh_coords)
