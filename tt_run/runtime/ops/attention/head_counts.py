@@ -67,20 +67,31 @@ def check_sequences(tensor: Tensor) -> None:
         raise fatal(f"Unsupported input sequence length {shape[1]} is not equal to 1", hint=hint)
 
 
-def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:
-    """What `experimental.nlp_create_qkv_heads` and its forms refuse; without a tensor of keys and values there may be none of their heads."""
+def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int, *, tied: bool = False) -> None:
+    """What `experimental.nlp_create_qkv_heads` and its forms refuse; without a tensor of keys and values there may be none of their heads.
+
+    Columns that are keys and values at once (`tied`) are there once, and of one width only.
+    """
     _check_heads("num_q_heads", heads)
+    parts = 1 if tied else 2
     if kv_width is None:
-        if heads + 2 * kv_heads > width:
+        sections = heads + parts * kv_heads
+        if sections > width:
             raise fatal(
-                f"num_q_heads ({heads}) + 2 * num_kv_heads ({kv_heads}) exceeds the fused width ({width})",
+                f"num_q_heads ({heads}) + {parts} * num_kv_heads ({kv_heads}) exceeds the fused width ({width})",
                 hint="fewer heads, or a wider tensor",
+            )
+        untied = heads + 2 * kv_heads
+        if tied and width % sections == 0 and width % untied == 0:
+            raise fatal(
+                f"Ambiguous kv_tied fused input shape: width {width} is divisible by both {sections} (tied) and {untied} (untied) sections",
+                hint="input_kv=… of the keys' columns alone",
             )
         return
     _check_kv_heads(kv_heads, " when a KV tensor is given")
-    if 2 * kv_heads > kv_width:
+    if parts * kv_heads > kv_width:
         raise fatal(
-            f"2 * num_kv_heads ({kv_heads}) exceeds the KV width ({kv_width})",
+            f"{parts} * num_kv_heads ({kv_heads}) exceeds the KV width ({kv_width})",
             hint="fewer heads, or a wider tensor",
         )
 
@@ -249,13 +260,20 @@ def check_alike(x: Tensor, kv: Tensor | None) -> None:
 
 
 def check_cut(
-    x: Tensor, kv: Tensor | None, heads: int, kv_heads: int, turned: bool, memory_config: MemoryConfig | None
+    x: Tensor,
+    kv: Tensor | None,
+    heads: int,
+    kv_heads: int,
+    turned: bool,
+    memory_config: MemoryConfig | None,
+    *,
+    tied: bool = False,
 ) -> int:
     """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
     spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
     check_alike(x, kv)
     if kv is not None:
-        depths = x.padded_shape[-1] // heads, kv.padded_shape[-1] // (2 * kv_heads)
+        depths = x.padded_shape[-1] // heads, kv.padded_shape[-1] // ((1 if tied else 2) * kv_heads)
         if depths[0] != depths[1]:
             raise fatal(
                 "Head dims must be the same for Q and K, V",

@@ -156,11 +156,13 @@ def nlp_create_qkv_heads(
     """
     head_counts.check_sequences(input)
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_create(*widths_of(input, input_kv), num_heads, kv_heads)
+    head_counts.check_create(*widths_of(input, input_kv), num_heads, kv_heads, tied=kv_tied)
     arrange = by_sequence(transpose_k_heads)
     if input_kv is None:
         head_counts.check_whole_width(input)
-    groups = head_counts.check_cut(input, input_kv, num_heads, kv_heads, transpose_k_heads, memory_config)
+    groups = head_counts.check_cut(
+        input, input_kv, num_heads, kv_heads, transpose_k_heads, memory_config, tied=kv_tied
+    )
     place: Place = memory_config
     if groups:
         place = partial(of_heads, input, memory_config)

@@ -54,6 +54,11 @@ def split_query_key_value_and_split_heads(
 
     A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
     """
+    if use_falcon7b_backend and (num_kv_heads is None or kv_input_tensor is not None):
+        raise fatal(
+            "Invalid configuration: use_falcon7b_backend requires num_kv_heads to be set and no separate KV tensor.",
+            hint="num_kv_heads=1, and the queries, the key and the value in one tensor",
+        )
     if len(input_tensor.shape) != 3:
         raise fatal(
             f"Invalid input tensor: expected 3 dimensions, but found {len(input_tensor.shape)}.",
@@ -63,7 +68,7 @@ def split_query_key_value_and_split_heads(
     head_counts.check_split(*widths_of(input_tensor, kv_input_tensor), num_heads, kv_heads)
     head_counts.check_alike(input_tensor, kv_input_tensor)
     if use_falcon7b_backend:
-        _check_falcon(input_tensor, num_kv_heads, transpose_key)
+        _check_falcon(input_tensor, transpose_key)
     elif input_tensor.is_sharded():
         words: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": kv_heads}
         words |= {"transpose_k_heads": transpose_key, "memory_config": memory_config}
@@ -100,8 +105,8 @@ def _of_length(heads: Tensor, length: int, axis: int) -> Tensor:
     return heads.derive(heads.shards.map(seen), memory_config=heads.memory_config(), view=seen)
 
 
-def _check_falcon(tensor: Tensor, kv_heads: int | None, transpose_key: bool) -> None:
-    if kv_heads is not None and transpose_key:
+def _check_falcon(tensor: Tensor, transpose_key: bool) -> None:
+    if transpose_key:
         raise fatal(
             "Invalid configuration: Transpose is set to true, but this is not supported when separate num_kv_heads is used.",
             hint="transpose_key=False",
