@@ -9,8 +9,8 @@ from tests.runtime.ops.attention.test_attention import sample
 from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.placement.test_larger_shards import WIDTH, cores
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
-from tests.runtime.ops.tensors import F32, ROW, TILE, near, put
-from tt_run.runtime.enums import BufferType
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, near, put, rounded
+from tt_run.runtime.enums import BufferType, DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
@@ -72,3 +72,43 @@ def test_widths_that_are_not_multiplied(one: MeshDevice, a: int, b: int, words: 
     given = [put(one, sample(F32, 1, 1, 32, width)) for width in (a, b)]
     with pytest.raises(RuntimeError, match=words):
         call("experimental.repeat_and_interleave_eltwise_mul", *given)
+
+
+def test_types_of_results(one: MeshDevice) -> None:
+    wide = sample(BF16, 1, 1, 32, 2048, seed=6)
+    small, big = sample(BF16, 1, 1, 1, 32, seed=4), sample(BF16, 1, 1, 1, 5120, seed=5)
+    for name, given, wanted in (
+        ("hc_sum_reduce", (wide,), wide.astype(WIDE).reshape(1, 1, 32, 64, 32).sum(-1)),
+        (
+            "repeat_and_interleave_eltwise_mul",
+            (small, big),
+            np.tile(small.astype(WIDE), 5120) * np.repeat(big, 32, -1),
+        ),
+    ):
+        operands = [put(one, part, BF16) for part in given]
+        for dtype in (BF16, BFP8):
+            found = call(f"experimental.{name}", *operands, dtype=dtype)
+            assert found.dtype is dtype
+            assert np.array_equal(held(found), rounded(wanted.astype(np.float32), dtype))
+        for dtype in (F32, DataType.BFLOAT4_B):
+            with pytest.raises(RuntimeError, match="Unsupported data format for output!"):
+                call(f"experimental.{name}", *operands, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F32, BFP8])
+def test_a_scan_in_another_type(one: MeshDevice, dtype: DataType) -> None:
+    a, bx, h = (sample(BF16, 1, 1, rows, 64, seed=s) * 0.5 for s, rows in ((1, 32), (2, 32), (3, 1)))
+    places = [
+        to_memory_config(
+            put(one, part, BF16, layout),
+            MemoryConfig(WIDTH, BufferType.L1, ShardSpec(cores((1, 0)), (high, 32), BY_ROW)),
+        )
+        for part, layout, high in ((a, TILE, 32), (bx, TILE, 32), (h, ROW, 1))
+    ]
+    state, rows = h.astype(WIDE), []
+    for i in range(32):
+        state = a[:, :, i : i + 1] * state + bx[:, :, i : i + 1]
+        rows.append(state)
+    found = call("experimental.prefix_scan", *places, dtype=dtype)
+    assert found.dtype is dtype and places[2].dtype is BF16
+    near(found, np.concatenate(rows, 2), steps=1 if dtype is not F32 else 16)

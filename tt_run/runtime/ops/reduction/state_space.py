@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tt_run.runtime.enums import BufferType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.ops.declaration import families
@@ -56,6 +56,16 @@ def _check_scan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]
         )
 
 
+def _check_format(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a result of another type than the two that the kernels write."""
+    if arguments["dtype"] not in (None, DataType.BFLOAT16, DataType.BFLOAT8_B):
+        raise fatal(
+            "Unsupported data format for output!",
+            cpp(arguments["dtype"]),
+            hint="dtype=ttnn.bfloat16, and ttnn.typecast of the result",
+        )
+
+
 def _summed_states(x: Any) -> Any:
     if x.shape[-1] % (LATENT * TILE_SIZE):
         raise fatal(
@@ -85,7 +95,7 @@ STATE_SPACE = declare(
         integers=False, check=_check_scan, rooms=("", "h_prev"), seen=("h_prev",), first_only=True),
     Row("experimental.hc_sum_reduce", f"(input: Tensor, {_STATE})",
         _summed_states,
-        "The sums of each 32 elements of the last dimension.", integers=False),
+        "The sums of each 32 elements of the last dimension.", integers=False, check=_check_format),
     Row("experimental.repeat_and_interleave_eltwise_mul", f"(a: Tensor, b: Tensor, {_STATE})", _repeated_product,
-        "a repeated as a whole times b with each element repeated 32 times.", integers=False),
+        "a repeated as a whole times b with each element repeated 32 times.", integers=False, check=_check_format),
 )  # fmt: skip
