@@ -13,8 +13,9 @@ from tests.runtime.ops.placement.test_fitted_shards import where
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH
 from tests.runtime.ops.placement.test_reordered_shards import BY_COLUMN, HM
-from tests.runtime.ops.tensors import BF16, F32, near, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, held, near, put, rounded
 from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -53,6 +54,20 @@ def test_products_with_rows_of_a_cache(one: MeshDevice, tokens: int):
     near(found, products(q, cache[:, :, :64].swapaxes(-1, -2)), steps=64)
     found = call("attn_matmul_from_cache", put(one, q), put(one, cache), transpose_hw=False, **read)
     near(found, products(q, cache[:, :, :64]), steps=64)
+
+
+@pytest.mark.parametrize("dtype", [None, F32, BFP8])
+def test_products_are_written_where_they_are_asked_for(one: MeshDevice, dtype: DataType | None):
+    q, k = sample(BF16, 1, 8, 32, 64), sample(BF16, 32, 2, 64, 96, seed=1)
+    given, words = (put(one, q, BF16), put(one, k, BF16)), {"dtype": dtype, **EXACT}
+    found = call("group_attn_matmul", *given, **words)
+    exact = call("group_attn_matmul", *given, **(words | {"dtype": F32}))
+    near(exact, products(q, k), steps=64)
+    assert found.dtype is (dtype or BF16)
+    assert np.array_equal(held(found), rounded(held(exact), found.dtype))
+    room = put(one, np.ones((1, 8, 32, 96)), found.dtype)
+    again = call("group_attn_matmul", *given, **words, optional_output_tensor=room)
+    assert again.storage is room.storage and np.array_equal(held(room), held(found))
 
 
 CACHED = {"num_tokens": 64, "transpose_hw": True}

@@ -151,6 +151,42 @@ def test_scores_of_groups_of_heads(one: MeshDevice, block: int):
     same(found, 0, scores.reshape(2, 2, 32, 3, 32).max(-1) if block else scores)
 
 
+@pytest.mark.parametrize("block", [0, 32])
+@pytest.mark.parametrize(("slot", "valid"), [(1, None), (None, 64), (2, 64)])
+def test_scores_of_a_slot_and_of_the_first_keys(
+    one: MeshDevice, block: int, slot: int | None, valid: int | None
+):
+    slots = 1 if slot is None else 3
+    q, k = (rounded(RNG.normal(size=s), BF16) for s in ((1, 4, 32, 16), (slots, 1, 96, 16)))
+    found = call(
+        "experimental.indexer_score_msa", put(one, q, BF16), put(one, k, BF16), num_groups=2, scale=0.25,
+        chunk_start_idx=50, block_size=block, cache_batch_idx=slot, kv_len=valid,
+    )  # fmt: skip
+    keys = k[slot or 0]
+    scores = masked(
+        (q @ keys[None].swapaxes(-1, -2)).reshape(1, 2, 2, 32, 96).sum(2) * 0.25, 50 + np.arange(32)
+    )
+    scores[..., valid or 96 :] = -np.inf
+    same(found, 0, scores.reshape(1, 2, 32, 3, 32).max(-1) if block else scores)
+
+
+@pytest.mark.parametrize(("finer", "block"), [(False, 0), (True, 0), (True, 32)])
+def test_scores_of_groups_with_keys_that_are_dealt(mesh: MeshDevice, finer: bool, block: int):
+    """On a mesh of 2 x 4: axis 0 deals chunks of 128 tokens and cuts the queries."""
+    keys = rounded(RNG.normal(size=(512, 16)), BF16)
+    q = rounded(RNG.normal(size=(1, 4, 128, 16)), BF16)
+    held_keys = dealt(keys, 8, 32) if finer else dealt(keys, 2, 128)
+    found = call(
+        "experimental.indexer_score_msa", put(mesh, q, BF16), put(mesh, held_keys[None, None], BF16), num_groups=2,
+        chunk_start_idx=256, seq_shard_axes=[0], block_cyclic_sp_axis=0, block_cyclic_chunk_local=128,
+        block_cyclic_cache_tp_sharded=finer, block_size=block,
+    )  # fmt: skip
+    plain = (q @ keys.T).reshape(1, 2, 2, 128, 512).sum(2)
+    for device in (0, 5):
+        scores = masked(plain.copy(), 256 + 128 * (device // 4) + np.arange(128))
+        same(found, device, scores.reshape(1, 2, 128, 16, 32).max(-1) if block else scores)
+
+
 def dealt(natural: np.ndarray, stripes: int, chunk: int) -> np.ndarray:
     """Rows (T, D) in the order of a cache: the chunks of stripe 0, then those of stripe 1, …"""
     chunks = natural.reshape(-1, stripes, chunk, natural.shape[-1])
