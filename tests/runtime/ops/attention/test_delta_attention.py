@@ -123,3 +123,17 @@ def test_what_is_refused(one: MeshDevice) -> None:
             call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, actual_start=start)
     with pytest.raises(RuntimeError, match="invalid sequence_parallel_axis"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, sequence_parallel_axis=2)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.5])
+def test_gated_rows_in_both_types(one: MeshDevice, dtype: Any, epsilon: float) -> None:
+    x = rounded(RNG.normal(size=(HEADS, ROWS, V)), BF16)
+    gate, weight = rounded(RNG.normal(size=(1, ROWS, HEADS * V)), BF16), rounded(RNG.normal(size=V), BF16)
+    given = put(one, x, F32), put(one, gate, BF16), put(one, weight, BF16)
+    found = call("sigmoid_gated_rms_norm", *given, HEADS, epsilon=epsilon, output_dtype=dtype)
+    wide = x.astype(np.float64)
+    normed = wide / np.sqrt((wide * wide).mean(-1, keepdims=True) + epsilon) * weight
+    wanted = normed.swapaxes(0, 1).reshape(1, ROWS, HEADS * V) / (1 + np.exp(-gate.astype(np.float64)))
+    assert found.dtype is dtype
+    near(found, wanted, steps=16 if dtype is F32 else 0.01)

@@ -205,5 +205,8 @@ def test_padded_slices_are_cut_of_what_lies_on_no_cores(one: MeshDevice) -> None
     )
     found = call("experimental.padded_slice", tensor, *bounds, memory_config=memory)
     assert np.array_equal(held(found), values[:, 1:3].reshape(1, 1, 32, 32))
+    other = call("experimental.padded_slice", tensor, [0, 0, 0, 0], [2, 2, 8, 32], ONES, memory_config=memory)
+    again = call("experimental.padded_slice", tensor, *bounds, memory_config=memory, output_tensor=other)
+    assert again.storage is other.storage and np.array_equal(held(other), held(found))
     with pytest.raises(RuntimeError, match="padded_slice does not support sharded inputs"):
         call("experimental.padded_slice", lying, *bounds, memory_config=memory)
