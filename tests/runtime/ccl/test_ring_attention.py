@@ -57,6 +57,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     (MLA, (draw(1, 4, 128, 64), draw(1, 1, 128, 64)), {"head_dim_v": 16, "logical_n": 100}),
     (JOINT, (draw(2, 4, 128, 64), draw(2, 2, 128, 64), draw(2, 2, 128, 64)), {"logical_n": 128}),
     (MLA, (ONE, LATENTS), {"head_dim_v": 16, "logical_n": 256, "kv_cache_batch_idx": 2, "kv_actual_isl": 100, "scale": 0.2}),
+    (MLA, (ONE, draw(6, 1, 256, 32)), {"head_dim_v": 16, "logical_n": 256, "slot_id": np.array([1], INT),
+        "kv_actual_isl_tensor": np.array([128], INT), "kv_cache_num_layers": 3, "kv_cache_layer_idx": 2}),
 ]  # fmt: skip
 
 

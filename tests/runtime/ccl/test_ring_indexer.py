@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
+from tests.runtime.ops.placement.test_halves import named
+from tests.runtime.ops.tensors import BF16, TILE, held, put, rounded
 from tt_run.runtime.ccl.fused.ring_indexer import _check, _end
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.creation.from_shape import full
+from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh
 
 
 @pytest.mark.parametrize(
@@ -48,3 +53,35 @@ def test_which_axes_go_together(
 ) -> None:
     with nullcontext() if refused is None else pytest.raises(RuntimeError, match=refused):
         _check(cluster_axis, sp_axis, second, topology)
+
+
+@pytest.mark.parametrize("finer", [False, True])
+def test_queries_that_a_second_axis_cuts(mesh: MeshDevice, finer: bool) -> None:
+    """Each stripe of axis 0 has chunks of 128 positions, of which axis 1 gives each device 32."""
+    rng = np.random.default_rng(3)
+    q, weights, keys = (rng.normal(size=s) for s in ((1, 2, 256, 16), (1, 1, 256, 2), (1, 1, 512, 16)))
+    halves = from_torch(
+        keys.astype(np.float32), dtype=BF16, layout=TILE, device=mesh,
+        mesh_mapper=ShardTensor2dMesh(mesh, mesh_shape=(2, 4), dims=(2, None)),
+    )  # fmt: skip
+    given = (
+        put(mesh, q, BF16, shard=2),
+        put(mesh, np.zeros(keys.shape), BF16),
+        put(mesh, weights, BF16, shard=2),
+    )
+    words = {
+        "block_cyclic_sp_axis": 0,
+        "block_cyclic_chunk_local": 128,
+        "block_cyclic_cache_tp_sharded": finer,
+    }
+    found = named("experimental.ring_indexer_score_dsa")(
+        *given, halves, [], cluster_axis=0, topology=RING, seq_subshard_axis=1, chunk_start_idx=256, **words
+    )
+    assert np.array_equal(held(given[1], 5), rounded(keys.astype(np.float32), BF16))
+    plain = named("experimental.indexer_score_dsa")(
+        *given, seq_shard_axes=[0, 1], chunk_start_idx=256, **words
+    )
+    for device in range(8):
+        assert np.array_equal(held(found, device), held(plain, device))
+        seen = np.isfinite(held(found, device)[0, 0]).sum(-1)
+        assert np.array_equal(seen, 256 + 32 * device + np.arange(32) + 1)

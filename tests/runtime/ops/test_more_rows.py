@@ -525,6 +525,10 @@ def test_spectra(one: MeshDevice):
     back, none = call("experimental.ifft", real, imag)
     np.testing.assert_allclose(held(back), x, atol=1e-6)
     assert np.abs(held(none)).max() < 1e-6
+    quick, _ = call("experimental.ifft", real, imag, precision="fast")
+    assert np.array_equal(held(quick), held(back))
+    with pytest.raises(RuntimeError, match="precision must be 'precise' or 'fast'"):
+        call("experimental.ifft", real, imag, precision="quick")
     real, imag = call("experimental.fft", put(one, x, F32, ROW), put(one, y, F32, ROW), "fast")
     np.testing.assert_allclose(held(real), np.fft.fft(x + 1j * y.astype(float)).real, atol=1e-5)
     product = (x + 1j * y) * (y - 1j * x)

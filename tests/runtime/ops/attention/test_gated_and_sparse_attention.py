@@ -165,6 +165,12 @@ def test_positions_in_a_cache_that_is_dealt_over_devices(mesh: MeshDevice):
 
     dealt = attended(natural[order], block_cyclic_sp_axis=1, block_cyclic_chunk_local=2)
     np.testing.assert_array_equal(dealt, attended(natural))
+    # All eight devices have stripes of half a chunk: positions 0..15 are dealt first.
+    natural = rounded(rng.normal(size=(32, 8)), BF16)
+    order = [s * 16 + d * 2 + i for d in range(8) for s in range(2) for i in range(2)]
+    words = {"block_cyclic_sp_axis": 1, "block_cyclic_chunk_local": 4, "block_cyclic_cache_tp_sharded": True}
+    chosen += 13
+    np.testing.assert_array_equal(attended(natural[order], **words), attended(natural))
 
 
 @pytest.mark.parametrize("start", [None, 40])

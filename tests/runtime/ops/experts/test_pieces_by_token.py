@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, U32, held, near, put, rounded
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, U16, U32, held, near, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, ShardOrientation, ShardStrategy, TensorMemoryLayout
@@ -215,6 +215,14 @@ def test_a_product_of_few_rows(one: MeshDevice):
         a.astype(float) @ b,
         steps=4,
     )
+    halves = [to_memory_config(put(one, x, BF16), m) for x, m in zip((a, b), wide, strict=True)]
+    words = {"partial_width_sharded": True, "output_mem_config": wide[0]}
+    exact = op("matmul_decode")(*halves, **words, dtype=F32)
+    near(exact, rounded(a, BF16).astype(float) @ rounded(b, BF16), steps=4)
+    for dtype in (None, BFP8):
+        found = op("matmul_decode")(*halves, **words, dtype=dtype)
+        assert found.dtype is (dtype or BF16)
+        assert np.array_equal(held(found), rounded(held(exact), found.dtype))
 
 
 def bilinear(image: Any, x: float, y: float) -> Any:

@@ -76,6 +76,19 @@ def test_packed_weights_fit_where_they_lie(one):
     assert places.w2.shard_spec.shape[1] == 128
 
 
+def test_a_bias_takes_another_row_of_tiles(one):
+    gate = from_torch(np.ones((1, 2, 448, 416), np.float32), layout=Layout.TILE, device=one)
+    bias = from_torch(np.ones((1, 2, 416), np.float32), layout=Layout.TILE, device=one)
+    sizes = {"num_layers": 1, "experts_per_device": 2, "hidden_size": 448, "intermediate_size": 416}
+    rows = []
+    for name, biases in (("for_moe_compute", ()), ("with_bias", (bias, bias))):
+        packed = call(f"prepare_w0_w1_tensor_{name}", gate, gate, *biases, **{**SIZES, "K": 448})
+        spec = call("get_weight_mem_configs", one, has_bias=bool(biases), **sizes).w0_w1.shard_spec
+        assert spec.shape[0] * 12 * 128 == np.prod(tuple(packed.shape))
+        rows.append(spec.shape[0])
+    assert rows[1] > rows[0]
+
+
 def test_cores_are_apart_and_inside_of_the_grid(one):
     mux = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(2, 2))])
     cores = call("get_moe_combine_cores", one, 4, 4, 4096, mux_core_range_set=mux)

@@ -257,6 +257,18 @@ def test_rows_of_video_filters_go_by_blocks_of_channels(one: MeshDevice) -> None
     by_hand = filters.reshape(32, 2, 32, 2).transpose(1, 3, 2, 0).reshape(128, 32)
     np.testing.assert_array_equal(held(made), by_hand)
     assert made.layout == host(filters).layout
+    for alignment, channels in ((16, 48), (32, 64), (64, 64)):  # of 40
+        made = call(
+            "experimental.prepare_conv3d_weights",
+            weight_tensor=host(filters[:, :40]),
+            device=one,
+            alignment=alignment,
+        )
+        wanted = np.zeros((32, channels, 2))
+        wanted[:, :40] = filters[:, :40, :, 0, 0]
+        np.testing.assert_array_equal(
+            np.sort(held(made), 0), np.sort(wanted.transpose(2, 1, 0).reshape(-1, 32), 0)
+        )
 
 
 @pytest.mark.parametrize(
