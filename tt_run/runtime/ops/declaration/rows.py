@@ -107,6 +107,7 @@ class Row:
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
+    `keeps_type`: its result has its operands' type whatever `dtype` says.
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
     `carried`: result by result, the tensors of which one that lies on cores gives it its place before that.
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
@@ -137,6 +138,7 @@ class Row:
     asked_by: str = ""
     seen: Sequence[str] = ()
     first_only: bool = False
+    keeps_type: bool = False
     type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
     as_given: Sequence[tuple[int, int]] = ()
     carried: Sequence[Carrier] = ()
@@ -245,7 +247,8 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
     if row.numbers is not None:
         values = list(row.numbers(values, given))
     function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function
-    target = arguments.get("dtype") or chosen or row.dtype or first.dtype
+    asked = None if row.keeps_type else arguments.get("dtype")
+    target = asked or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
     others = any(_room_type(row, target, room) is not target for room in _rooms(row, arguments, 2))
     types = _types(row, given) if target is first.dtype else ()

@@ -160,6 +160,16 @@ def _check_quantized(name: str, tensor: Tensor) -> None:
         )
 
 
+def _check_levels(name: str, dtype: DataType | None, room: Tensor | None) -> None:
+    """Raises RuntimeError for levels that are to be anything but int32, int8 or uint8."""
+    made = dtype if room is None else room.dtype
+    if made not in (None, DataType.INT32, DataType.INT8, DataType.UINT8):
+        raise fatal(
+            f"{name} only supports int32, int8 or uint8 outputs for now, got {cpp(made)}",
+            hint="dtype=ttnn.int32; ttnn.dequantize makes floats",
+        )
+
+
 @operation("ttnn.quantize", family=families.QUANTIZATION, golden=_golden_quantize)
 def quantize(
     input_tensor: Tensor,
@@ -179,6 +189,7 @@ def quantize(
         )
     if not is_float(input_tensor.dtype):
         raise fatal("Quantize only takes floating-point number inputs", hint="ttnn.requantize takes integers")
+    _check_levels("Quantize", dtype, output_tensor)
     return _computed(
         lambda x, s, z: x / s + z,
         input_tensor,
@@ -203,6 +214,10 @@ def dequantize(
 ) -> Tensor:
     """(x - zero_point) scale; bfloat16 unless `dtype`."""
     _check_quantized("Dequantize", input_tensor)
+    if dtype not in (None, DataType.BFLOAT16, DataType.FLOAT32):
+        raise fatal(
+            "Dequantize only supports bf16/f32 outputs for now", hint="dtype=ttnn.bfloat16 or ttnn.float32"
+        )
     return _computed(
         lambda x, s, z: (x - z) * s,
         input_tensor,
@@ -229,6 +244,7 @@ def requantize(
 ) -> Tensor:
     """Quantized values at another scale and zero point, rounded to even; int32 unless `dtype`, saturating."""
     _check_quantized("Requantize", input_tensor)
+    _check_levels("Requantize", dtype, output_tensor)
     return _computed(
         lambda x, a, za, b, zb: (x - za) * (a / b) + zb,
         input_tensor,

@@ -143,6 +143,14 @@ def _check_form(name: str, arguments: Mapping[str, Any]) -> None:
             "exponent >= 0.0",
             hint=f"ttnn.reciprocal_bw after ttnn.pow_bw(…, {-arguments['exponent']})",
         )
+    if name == "embedding_bw" and arguments["dtype"] not in (
+        None,
+        arguments["output_gradient_tensor"].dtype,
+    ):
+        raise fatal(
+            "Output and input gradient tensors must have the same dtype",
+            hint=f"leave dtype out, and ttnn.typecast the result to {arguments['dtype']}",
+        )
     if name == "polygamma_bw":
         check_order(arguments["n"] + 1)
     if name in _NEVER_NONE and not any(arguments.get("are_required_outputs") or (True,)):

@@ -134,7 +134,7 @@ PRODUCTS = declare(
     row("linear", f"(input: Tensor, weight: Tensor, *, bias: Tensor | None = None, {OUT})",
          lambda x, w, bias=None: _matmul(x, w, transpose_other=True, bias=bias), "input @ weight transposed + bias.", integers=False, check=_check_bias),
     row("dot", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, output: Tensor | None = None, dtype: DataType | None = None, {TUNED})",
-         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False, check=check, fitted=by_tiles),
+         lambda a, b: (a.reshape(-1) @ b.reshape(-1)).reshape(1, 1, 1, 1), "The product of two vectors.", integers=False, check=check, fitted=by_tiles, keeps_type=True),
     row("matmul_backward",
          "(output_grad: Tensor, input_a: Tensor, input_b: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), "
          f"input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None, {TUNED})",
