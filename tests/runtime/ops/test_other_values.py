@@ -47,7 +47,7 @@ NUMBERS: dict[str, tuple[str, Callable[[np.ndarray, float], np.ndarray]]] = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_second_operands_under_their_other_name(one: MeshDevice, name: str):
+def test_second_operands_under_their_other_name(one: MeshDevice, name: str) -> None:
     word, wanted = NUMBERS[name]
     x = sample(33, 50)
     for number in (0.5, -3.0):
@@ -64,19 +64,19 @@ SHIFTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.parametrize("name", SHIFTS)
-def test_shifts_by_what_a_function_makes_of_their_second_operand(one: MeshDevice, name: str):
+def test_shifts_by_what_a_function_makes_of_their_second_operand(one: MeshDevice, name: str) -> None:
     rng = np.random.default_rng(4)
     a = rng.integers(-(1 << 20), 1 << 20, (3, 40)).astype(np.int32)
     b = rng.integers(-5, 6, (3, 40)).astype(np.int32)
     words = {"input_tensor_b_activations": [UnaryOpType.ABS]}
     found = call(name, put(one, a, I32), put(one, b, I32), **words)
     assert found.dtype is I32 and np.array_equal(held(found), SHIFTS[name](a, np.abs(b)))
-    words = {"input_tensor_b_activations": [UnaryWithParam(UnaryOpType.RELU)]}
-    found = call(name, put(one, a, I32), put(one, b, I32), **words)
+    of_one: dict[str, Any] = {"input_tensor_b_activations": [UnaryWithParam(UnaryOpType.RELU)]}
+    found = call(name, put(one, a, I32), put(one, b, I32), **of_one)
     assert np.array_equal(held(found), SHIFTS[name](a, np.maximum(b, 0)))
 
 
-def test_not_a_number_is_close_to_itself_where_asked(one: MeshDevice):
+def test_not_a_number_is_close_to_itself_where_asked(one: MeshDevice) -> None:
     a, b = np.array([[1, np.nan, np.nan, np.inf]]), np.array([[1, np.nan, 2, np.inf]])
     for equal_nan in (False, True):
         found = call("isclose", put(one, a), put(one, b), equal_nan=equal_nan)
@@ -84,7 +84,7 @@ def test_not_a_number_is_close_to_itself_where_asked(one: MeshDevice):
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16])
-def test_coins_of_another_type_and_in_a_room(one: MeshDevice, dtype: DataType):
+def test_coins_of_another_type_and_in_a_room(one: MeshDevice, dtype: DataType) -> None:
     chances = put(one, np.full((64, 64), 0.3), BF16)
     plain = held(call("bernoulli", chances, 7))
     found = call("bernoulli", chances, 7, dtype=dtype)
@@ -95,7 +95,7 @@ def test_coins_of_another_type_and_in_a_room(one: MeshDevice, dtype: DataType):
     assert found.storage is room.storage and np.array_equal(held(room), plain)
 
 
-def test_tables_of_two_rows_and_with_a_padding(one: MeshDevice):
+def test_tables_of_two_rows_and_with_a_padding(one: MeshDevice) -> None:
     ids, table = np.array([[1, 0, 0, 1]]), rounded(sample(2, 32), BF16)
     kinds: dict[Any, dict[str, Any]] = {
         EmbeddingsType.BINARY: {},
@@ -109,7 +109,7 @@ def test_tables_of_two_rows_and_with_a_padding(one: MeshDevice):
 
 
 @pytest.mark.parametrize("words", [{"update_idx": 32}, {"update_idx": 0}])
-def test_caches_filled_from_a_place_on(one: MeshDevice, words: dict[str, int]):
+def test_caches_filled_from_a_place_on(one: MeshDevice, words: dict[str, int]) -> None:
     cache, new = rounded(sample(2, 2, 96, 32), BF16), rounded(sample(1, 2, 32, 32, seed=1), BF16)
     kept = put(one, cache, BF16)
     call("kv_cache.fill_cache_for_user_", kept, put(one, new, BF16), 1, **words)
@@ -120,7 +120,7 @@ def test_caches_filled_from_a_place_on(one: MeshDevice, words: dict[str, int]):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("center", [(2.0, 3.0), (0.0, 0.0), (8.5, 1.5), (7.0, 2.0)])
-def test_images_turned_round_another_middle(one: MeshDevice, center: tuple[float, float]):
+def test_images_turned_round_another_middle(one: MeshDevice, center: tuple[float, float]) -> None:
     pytest.importorskip("torch")
     x = sample(2, 8, 8, 32)
     for angle, sine, cosine in ((90, 1, 0), (180, 0, -1)):
@@ -139,7 +139,7 @@ def test_images_turned_round_another_middle(one: MeshDevice, center: tuple[float
 
 
 @pytest.mark.torch
-def test_norms_that_are_not_finite_are_errors_where_asked(one: MeshDevice):
+def test_norms_that_are_not_finite_are_errors_where_asked(one: MeshDevice) -> None:
     pytest.importorskip("torch")
     parts = [put(one, [[[[1.0, np.inf]]]]), put(one, [[[[2.0, 3.0]]]])]
     with pytest.raises(RuntimeError, match="non-finite"):
@@ -151,7 +151,7 @@ def test_norms_that_are_not_finite_are_errors_where_asked(one: MeshDevice):
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_ranks_of_arrays_that_are_read(one: MeshDevice, repeats: int):
+def test_ranks_of_arrays_that_are_read(one: MeshDevice, repeats: int) -> None:
     torch = pytest.importorskip("torch")
     x = sample(1, 1, repeats, 5)
     tensor = put(one, x)
@@ -164,7 +164,7 @@ def test_ranks_of_arrays_that_are_read(one: MeshDevice, repeats: int):
         assert found.dtype == dtype and torch.equal(found, torch.from_numpy(x).to(dtype))
 
 
-def test_numbers_in_tiles_of_another_type(one: MeshDevice):
+def test_numbers_in_tiles_of_another_type(one: MeshDevice) -> None:
     x = rounded(sample(33, 50), BF16)
     for dtype in (F32, BFP8):
         found = call("to_layout", put(one, x, BF16, ROW), TILE, dtype)
@@ -178,7 +178,7 @@ def test_numbers_in_tiles_of_another_type(one: MeshDevice):
         assert found.layout is layout and held(found).tolist() == [[1, 2.5, 3], [4, 5, 6]]
 
 
-def test_likenesses_of_another_type_and_in_a_room(one: MeshDevice):
+def test_likenesses_of_another_type_and_in_a_room(one: MeshDevice) -> None:
     like = put(one, sample(3, 33), BF16)
     for name, value in (("zeros_like", 0), ("ones_like", 1)):
         for dtype in (F32, I32, BFP8):
@@ -204,7 +204,7 @@ ROOMS: dict[str, tuple[Callable[[MeshDevice], tuple[list[Any], dict[str, Any]]],
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ROOMS)
-def test_rooms_hold_what_is_made(one: MeshDevice, name: str):
+def test_rooms_hold_what_is_made(one: MeshDevice, name: str) -> None:
     pytest.importorskip("torch")
     given, word = ROOMS[name]
     arguments, words = given(one)
@@ -219,7 +219,7 @@ def test_rooms_hold_what_is_made(one: MeshDevice, name: str):
     assert held(room).tobytes() == held(plain).tobytes() and (held(plain) != 9).any()
 
 
-def test_sorted_into_rooms(one: MeshDevice):
+def test_sorted_into_rooms(one: MeshDevice) -> None:
     x = put(one, sample(2, 3, 64), BF16)
     plain = call("sort", x)
     rooms = tuple(put(one, np.full((2, 3, 64), 9), part.dtype) for part in plain)
@@ -231,7 +231,7 @@ def test_sorted_into_rooms(one: MeshDevice):
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["conv1d", "conv_transpose2d"])
 @pytest.mark.parametrize("dtype", [F32, BF16, BFP8])
-def test_convolutions_in_another_type(one: MeshDevice, name: str, dtype: DataType):
+def test_convolutions_in_another_type(one: MeshDevice, name: str, dtype: DataType) -> None:
     torch = pytest.importorskip("torch")
     flat = name == "conv1d"
     x = np.rint(sample(2, 16, 8) if flat else sample(2, 5, 6, 8)) / 4
@@ -258,7 +258,7 @@ def test_convolutions_in_another_type(one: MeshDevice, name: str, dtype: DataTyp
 
 @pytest.mark.torch
 @pytest.mark.parametrize("dilation", [(1, 2), (3, 1), (2, 2)])
-def test_transposed_convolutions_dilated(one: MeshDevice, dilation: tuple[int, int]):
+def test_transposed_convolutions_dilated(one: MeshDevice, dilation: tuple[int, int]) -> None:
     torch = pytest.importorskip("torch")
     x, w = sample(2, 5, 6, 8), sample(8, 12, 3, 3, seed=1)
     found, size = call(
@@ -278,7 +278,7 @@ def test_transposed_convolutions_dilated(one: MeshDevice, dilation: tuple[int, i
 
 
 @pytest.mark.torch
-def test_filters_of_one_dimension_come_back(one: MeshDevice):
+def test_filters_of_one_dimension_come_back(one: MeshDevice) -> None:
     pytest.importorskip("torch")
     x, w, bias = sample(2, 16, 8), sample(12, 8, 3, seed=1), sample(1, 1, 1, 12, seed=2)
     words: dict[str, Any] = {
@@ -299,7 +299,7 @@ def test_filters_of_one_dimension_come_back(one: MeshDevice):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
-def test_pools_in_blocks(one: MeshDevice, name: str):
+def test_pools_in_blocks(one: MeshDevice, name: str) -> None:
     pytest.importorskip("torch")
     x = np.rint(sample(1, 1, 64, 32) * 8)
     image = x.reshape(4, 2, 4, 2, 32)
@@ -314,7 +314,7 @@ def test_pools_in_blocks(one: MeshDevice, name: str):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["geglu", "bias_gelu_bw"])
-def test_forms_of_gelu(one: MeshDevice, name: str):
+def test_forms_of_gelu(one: MeshDevice, name: str) -> None:
     torch = pytest.importorskip("torch")
     x, gradient, bias = sample(1, 1, 32, 128), sample(1, 1, 32, 128, seed=1), sample(1, 1, 32, 128, seed=2)
     results = []
@@ -333,10 +333,10 @@ def test_forms_of_gelu(one: MeshDevice, name: str):
             wanted = inner.grad
         near(found, wanted.numpy(), steps=4)
         results.append(held(found))
-    assert not np.array_equal(*results)
+    assert not np.array_equal(results[0], results[1])
 
 
-def test_types_that_change_nothing(one: MeshDevice):
+def test_types_that_change_nothing(one: MeshDevice) -> None:
     """The mean of whole images and the product of two vectors keep their operands' type, as in the reference."""
     images, row = put(one, sample(2, 8, 8, 32), BF16), put(one, sample(1, 1, 1, 32), BF16)
     for name, given in (("global_avg_pool2d", [images]), ("moreh_dot", [row, row])):
@@ -346,7 +346,7 @@ def test_types_that_change_nothing(one: MeshDevice):
             assert found.dtype is BF16 and held(found).tobytes() == held(plain).tobytes()
 
 
-def test_types_that_are_no_result(one: MeshDevice):
+def test_types_that_are_no_result(one: MeshDevice) -> None:
     levels, x = put(one, np.ones((32, 64)), I32), put(one, sample(32, 64), BF16)
     room = put(one, np.ones((32, 64)), F32)
     whole, floats = (
@@ -385,7 +385,7 @@ def test_types_that_are_no_result(one: MeshDevice):
 
 
 @pytest.mark.parametrize("dtype", [U32, F32, BF16])
-def test_whole_numbers_in_another_type(one: MeshDevice, dtype: DataType):
+def test_whole_numbers_in_another_type(one: MeshDevice, dtype: DataType) -> None:
     rng = np.random.default_rng(4)
     a, b = (rng.integers(1, 30, (3, 40)).astype(np.int32) for _ in range(2))
     for name, wanted in (
@@ -401,7 +401,7 @@ def test_whole_numbers_in_another_type(one: MeshDevice, dtype: DataType):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("dtype", [F32, BFP8])
-def test_floats_in_another_type(one: MeshDevice, dtype: DataType):
+def test_floats_in_another_type(one: MeshDevice, dtype: DataType) -> None:
     torch = pytest.importorskip("torch")
     a, b = (rounded(np.abs(sample(32, 64, seed=s)) + 0.5, BF16) for s in (1, 2))
     x, y = (torch.from_numpy(t).double() for t in (a, b))
@@ -422,7 +422,7 @@ def test_floats_in_another_type(one: MeshDevice, dtype: DataType):
         assert found.dtype is dtype
 
 
-def test_tensors_cut_over_cores_in_another_type(one: MeshDevice):
+def test_tensors_cut_over_cores_in_another_type(one: MeshDevice) -> None:
     x = rounded(sample(64, 64), BF16)
     place = MemoryConfig(
         TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1,
@@ -440,7 +440,7 @@ def test_tensors_cut_over_cores_in_another_type(one: MeshDevice):
 
 
 @pytest.mark.torch
-def test_groups_normalised_with_masks_and_in_one_pass(one: MeshDevice):
+def test_groups_normalised_with_masks_and_in_one_pass(one: MeshDevice) -> None:
     """The masks are of the device's tiles, and both ways are the same mean and deviation."""
     x = rounded(sample(1, 1, 64, 64), BF16)
     plain = call(
@@ -474,7 +474,7 @@ def test_groups_normalised_with_masks_and_in_one_pass(one: MeshDevice):
         assert held(found).tobytes() == held(plain).tobytes(), words
 
 
-def test_arrays_turned_and_filled_before_their_blocks(one: MeshDevice):
+def test_arrays_turned_and_filled_before_their_blocks(one: MeshDevice) -> None:
     x = sample(32, 64) * np.exp2(np.arange(64) % 16)
     turned = call("from_torch", x, dtype=BFP8, device=one, col_tilize=True)
     assert held(turned).tobytes() == held(put(one, x.T, BFP8)).tobytes()
@@ -489,7 +489,7 @@ def test_arrays_turned_and_filled_before_their_blocks(one: MeshDevice):
 @pytest.mark.torch
 @pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize("bias", [False, True])
-def test_sparse_products_of_either_operand(one: MeshDevice, flags: tuple[bool, bool], bias: bool):
+def test_sparse_products_of_either_operand(one: MeshDevice, flags: tuple[bool, bool], bias: bool) -> None:
     pytest.importorskip("torch")
     of_a, of_b = flags
     a = sample(1, 4, 32, 64) if of_a else sample(1, 3, 32, 64)
@@ -510,7 +510,7 @@ def test_sparse_products_of_either_operand(one: MeshDevice, flags: tuple[bool, b
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["softmax", "softmin", "logsoftmax"])
-def test_softmaxes_of_moreh_by_another_kernel(one: MeshDevice, name: str):
+def test_softmaxes_of_moreh_by_another_kernel(one: MeshDevice, name: str) -> None:
     torch = pytest.importorskip("torch")
     x = rounded(sample(1, 1, 32, 64), BF16)
     wide = torch.from_numpy(-x if name == "softmin" else x).double()
