@@ -510,7 +510,7 @@ def test_sparse_products_of_either_operand(one: MeshDevice, flags: tuple[bool, b
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["softmax", "softmin", "logsoftmax"])
-def test_softmaxes_of_moreh_by_another_kernel(one: MeshDevice, name: str) -> None:
+def test_softmaxes_of_moreh_go_into_tensors_made_for_them(one: MeshDevice, name: str) -> None:
     torch = pytest.importorskip("torch")
     x = rounded(sample(1, 1, 32, 64), BF16)
     wide = torch.from_numpy(-x if name == "softmin" else x).double()
