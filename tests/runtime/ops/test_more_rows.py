@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -555,6 +556,16 @@ def test_small_experiments(one: MeshDevice):
     assert not held(call("experimental.dropout", put(one, np.ones((64, 64)), BF16), 1.0, 1.5, 11)).any()
     with pytest.raises(RuntimeError, match="a probability from 0 to 1 is needed, got 2"):
         call("experimental.dropout", put(one, np.ones((64, 64)), BF16), 2.0, 1.5, 11)
+
+
+def test_each_device_drops_places_of_its_own(mesh: MeshDevice):
+    x = put(mesh, np.ones((32, 32)), BF16)
+    drop = partial(call, "experimental.dropout", x, 0.5, 2.0)
+    alone = [held(drop(11 + number, use_per_device_seed=False), number).tobytes() for number in range(8)]
+    assert len(set(alone)) == 8
+    assert [held(drop(11), number).tobytes() for number in range(8)] == alone
+    assert len({held(drop(11, use_per_device_seed=False), number).tobytes() for number in range(8)}) == 1
+    assert len({held(drop((1 << 32) - 2), number).tobytes() for number in range(8)}) == 8
 
 
 def test_a_norm_over_devices_in_one(mesh: MeshDevice):

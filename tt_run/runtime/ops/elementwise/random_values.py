@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
@@ -24,9 +25,12 @@ from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
+
+Array = npt.NDArray[Any]
 
 
 @operation("ttnn.randn", family=families.RANDOM, direct=True, golden=creation_goldens.drawn("randn"))
@@ -122,7 +126,10 @@ def dropout(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
+    """Elements times `scale`, each zero with a probability. The places follow from the seed, to which each device adds its number in the mesh.
+
+    Without `use_per_device_seed` they are the same on every device.
+    """
     on_device(input_tensor, kind="dropout")
     floating("dropout", input_tensor)
     if input_tensor.layout is not Layout.TILE and not input_tensor.is_sharded():
@@ -136,9 +143,26 @@ def dropout(
             f"dropout: a probability from 0 to 1 is needed, got {probability}",
             hint="dropout(tensor, probability=0.1, scale=1 / 0.9, seed=…)",
         )
-    kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability
-    factors = np.where(kept, np.float32(scale), np.float32(0))
-    shards = input_tensor.shards.map(lambda stack: convert(stack * factors, input_tensor.dtype))
+    sources = [random_source(seed)]
+    if use_per_device_seed:  # every rank makes all of them, as a sum of 0 takes the next of the sequence
+        others = range(1, math.prod(input_tensor.site.shape))
+        sources += [random_source((seed + number) % (1 << 32)) for number in others]
+
+    def dropped(values: Array, source: np.random.Generator) -> Array:
+        kept = source.random(tuple(input_tensor.shape), np.float32) >= probability
+        factors = np.where(kept, np.float32(scale), np.float32(0))
+        return convert(values * factors, input_tensor.dtype)
+
+    held = input_tensor.shards
+    if len(sources) == 1:
+        shards = held.map(lambda stack: dropped(stack, sources[0]))
+    else:
+        places = input_tensor.site.local_positions
+        own = [
+            None if shard is None else dropped(shard, sources[place])
+            for shard, place in zip(held.each(), places, strict=True)
+        ]
+        shards = Shards.from_each(own, like=held.data)
     return settle(
         (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, output_tensor=output_tensor
     )
