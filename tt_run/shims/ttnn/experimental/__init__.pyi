@@ -176,7 +176,7 @@ def dit_rms_norm_unary_fused(input_tensor: _Tensor, epsilon: float = 1e-05, weig
     """`rms_norm` followed by a fused activation."""
     ...
 def dropout(input_tensor: _Tensor, probability: float, scale: float, seed: int, *, use_per_device_seed: bool = True, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
+    """Elements times `scale`, each zero with a probability. The places follow from the seed, to which each device adds its number in the mesh."""
     ...
 def fast_reduce_nc(input: _Tensor, *, dims: _Sequence[int] = ..., output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The sum over batch and channel dimensions, which stay as ones; as many rows and columns as whole tiles have."""
