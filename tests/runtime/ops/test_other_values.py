@@ -336,6 +336,7 @@ def test_forms_of_gelu(one: MeshDevice, name: str) -> None:
     assert not np.array_equal(results[0], results[1])
 
 
+@pytest.mark.torch
 def test_types_that_change_nothing(one: MeshDevice) -> None:
     """The mean of whole images and the product of two vectors keep their operands' type, as in the reference."""
     images, row = put(one, sample(2, 8, 8, 32), BF16), put(one, sample(1, 1, 1, 32), BF16)
