@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U16, U32, held, near, put, rounded
-from tt_run.runtime import catalog
+from tests.runtime.ops.test_less_used import call, sample
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 
 pytestmark = pytest.mark.usefixtures("float32_too")
-
-
-def call(name: str, *arguments: Any, **keywords: Any) -> Any:
-    operation = catalog.find(f"ttnn.{name}")
-    assert operation is not None, name
-    return operation(*arguments, **keywords)
-
-
-def sample(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def test_membership_inverted(one: MeshDevice):

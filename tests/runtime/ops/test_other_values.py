@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U8, U32, held, near, put, rounded
-from tt_run.runtime import catalog
+from tests.runtime.ops.test_less_used import call, sample
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
@@ -25,16 +25,6 @@ PROGRAM = MatmulMultiCoreReuseMultiCast1DProgramConfig(
     compute_with_storage_grid_size=CoreCoord(4, 1), fuse_batch=False, fused_activation=None, mcast_in0=True, in0_block_w=1,
     out_subblock_h=1, out_subblock_w=1, per_core_M=1, per_core_N=1,
 )  # fmt: skip
-
-
-def call(name: str, *arguments: Any, **keywords: Any) -> Any:
-    operation = catalog.find(f"ttnn.{name}")
-    assert operation is not None, name
-    return operation(*arguments, **keywords)
-
-
-def sample(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 NUMBERS: dict[str, tuple[str, Callable[[np.ndarray, float], np.ndarray]]] = {

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.kernels.torch_bfloat16 import elements_of, has_nan
-from tt_run.runtime.kernels.torch_cpu import array_of, library, on_each, quiet, tensor_of
+from tt_run.runtime.kernels.torch_bfloat16 import elements_of, has_nan, tensor_over
+from tt_run.runtime.kernels.torch_cpu import array_of, on_each, quiet, tensor_of
 from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -123,15 +123,9 @@ def _in_blocks(
 
 def _put(values: Any, elements: Array) -> None:
     """Write values rounded; PyTorch forgets the sign of what is no number."""
-    _tensor(elements).copy_(values)
+    tensor_over(elements).copy_(values)
     if has_nan(elements):
         np.copyto(elements, array_of(values), casting="unsafe")
-
-
-def _tensor(elements: Array) -> Any:
-    """A tensor that writes into the elements, wherever they lie."""
-    torch = library()
-    return torch.from_numpy(elements.view(np.int16)).view(torch.bfloat16)
 
 
 @lru_cache(maxsize=256)
@@ -160,7 +154,7 @@ def _agrees(
     kept = np.all([(bits & _MAGNITUDE <= _INFINITE) | beside_nan for bits in operands], axis=0)
     for step in (1, 2):  # elements that lie apart are for the others
         with quiet():
-            given = [_tensor(np.repeat(bits, step).view(BFLOAT16))[::step] for bits in operands]
+            given = [tensor_over(np.repeat(bits, step).view(BFLOAT16))[::step] for bits in operands]
             found = [array_of(made, keeps_bfloat16=True) for made in function.formula(*given, *numbers)]
         if not all(_is_alike(each[kept], due[0, kept]) for each, due in zip(found, wanted, strict=True)):
             return False

@@ -21,6 +21,7 @@ from tt_run.runtime.kernels import torch_bfloat16
 from tt_run.runtime.kernels import torch_twins as twins
 from tt_run.runtime.kernels.activations import Applied, Function
 from tt_run.runtime.kernels.bfloat16_tables import key_of
+from tt_run.runtime.kernels.torch_bfloat16 import WIDE
 from tt_run.runtime.kernels.torch_twins import Twin
 from tt_run.runtime.kernels.workers import pieces_of, run_tasks
 from tt_run.runtime.values.recycled_arrays import empty
@@ -70,8 +71,6 @@ _TWINS: dict[Any, Callable[..., Twin]] = {
 _NEAR = 512
 """Elements about each parameter that a function is tried with."""
 _RANDOM = 1 << 15
-_WIDE = 64
-"""Elements that the wide loops take at a time, or a divisor of this many."""
 
 
 def of_one(function: Function, shards: Shards) -> Shards | None:
@@ -87,7 +86,7 @@ def of_one(function: Function, shards: Shards) -> Shards | None:
         return None
     out: Array = empty(data.shape, np.float32)
     source, made = data.reshape(-1), out.reshape(-1)
-    wide = made.size // _WIDE * _WIDE
+    wide = made.size // WIDE * WIDE
     if not _filled(twin, alike, source[:wide], made[:wide]):
         return None
     with np.errstate(all="ignore"):  # what the wide loops leave over others of PyTorch's compute
